@@ -76,7 +76,7 @@ def test_other_format_says_what_to_type() -> None:
     assert result.verdict == "compile_failed"
     assert "custom_kernel" in result.reason
     assert "ModelNew" in result.reason
-    with pytest.raises(RequestError, match="ref_kernel|Model"):
+    with pytest.raises(RequestError, match=r"ref_kernel|Model"):
         evaluate(FUNCTIONAL_GOOD, "x = 1\n")
 
 
@@ -207,7 +207,8 @@ def test_floods_of_output(body: str) -> None:
 
 def test_forked_children_do_not_stay() -> None:
     marker = "kbeval_stray_child_31337"
-    body = f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', {marker!r}], start_new_session=True)\nreturn x + 1"
+    argv = f"[sys.executable, '-c', 'import time; time.sleep(600)', {marker!r}]"
+    body = f"subprocess.Popen({argv}, start_new_session=True)\nreturn x + 1"
     result = evaluate(forward(body), REFERENCE)
     assert result.verdict == "passed", result.reason
     left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if _contains(p, marker)]
