@@ -1,1 +1,1 @@
-
+"""Frozen data, its JSON form, and the one fold."""

@@ -17,8 +17,11 @@ from kbeval_jupyter.runner.report import (
     Verdict,
 )
 
+from .codec import decode, encode
+
 SCHEMA = "kbeval.evaluation/1"
 MIME_TYPE = "application/vnd.kbeval.evaluation+json"
+ARTIFACTS_FOLDER = "kbeval_artifacts"
 
 
 @dataclass(frozen=True)
@@ -63,23 +66,33 @@ class EvaluationResult:
     input_secret: str | None = None
     seconds: float | None = None
     error: Failure | None = None
+    local_artifacts: Path | None = field(
+        default=None, compare=False, metadata={"json": False}
+    )  # this machine's, so not in the JSON
 
-    # Not part of the JSON: where the artifacts lie on this machine (set by the client).
     @property
     def passed(self) -> bool | None:
         """True, False, or None where nothing was checked."""
-        raise NotImplementedError
+        if self.verdict in ("not_checked", "cancelled", "error"):
+            return None
+        return self.verdict == "passed"
 
     @property
     def speedup(self) -> float | None:
         """Geometric mean of the per-case speedups, or None."""
-        raise NotImplementedError
+        return self.benchmark.geomean_speedup if self.benchmark else None
 
     @property
     def artifacts_dir(self) -> Path:
-        """Folder of the artifacts on this machine."""
-        raise NotImplementedError
+        """Folder of the artifacts on this machine; it exists where there are any and they were fetched."""
+        return self.local_artifacts or Path(ARTIFACTS_FOLDER) / self.id
 
     def to_json(self) -> dict[str, Any]:
-        """Section 4 of the contract as strict JSON data."""
-        raise NotImplementedError
+        """Section 4 of the contract as strict JSON data: numbers finite or None, keys in the contract's order."""
+        data: dict[str, Any] = encode(self)
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> EvaluationResult:
+        """The result that ``to_json`` wrote, also one of a newer version; raises DecodeError (a ValueError)."""
+        return decode(cls, data)

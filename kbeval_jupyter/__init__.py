@@ -1,0 +1,30 @@
+"""Evaluate GPU kernels from a Jupyter cell, a command line or Python: is it right, where is it wrong, is it really faster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import aevaluate, astream, evaluate
+    from .model.result import EvaluationResult
+
+__all__ = ["EvaluationResult", "aevaluate", "astream", "evaluate", "load_ipython_extension"]
+__version__ = "0.1.0"
+
+_HOMES = {"aevaluate": ".api", "astream": ".api", "evaluate": ".api", "EvaluationResult": ".model.result"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used: a notebook that loads the extension must not wait for all of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name], __name__), name)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext kbeval_jupyter``."""
+    from .magics import load_ipython_extension as load
+
+    load(ipython)
