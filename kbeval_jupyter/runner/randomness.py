@@ -1,0 +1,53 @@
+"""Seeds: the input secret, what is derived from it, and setting all generators of a process.
+
+CPU seeds of torch have 32 bits (manual_seed(1) equals manual_seed(1 + 2**32)) and its generator can be predicted from its output,
+so every trial gets a seed of its own, derived by SHA-256 from a secret that no worker ever sees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+from dataclasses import dataclass
+from typing import Optional
+
+import torch
+
+SECRET_BYTES = 32
+
+
+@dataclass(frozen=True)
+class InputSecret:
+    """The judge's randomness for one evaluation. ``secret`` is None with ``--public-inputs``."""
+
+    secret: Optional[bytes]
+    weight_seed: int
+
+    @classmethod
+    def make(cls, weight_seed: int, public: bool, replayed: Optional[str]) -> InputSecret:
+        """A fresh secret; or none, or the one of an earlier evaluation (hexadecimal) for a replay."""
+        if public:
+            return cls(None, weight_seed)
+        return cls(bytes.fromhex(replayed) if replayed else os.urandom(SECRET_BYTES), weight_seed)
+
+    @property
+    def hex(self) -> Optional[str]:
+        """The secret as text, None where there is none."""
+        return None if self.secret is None else self.secret.hex()
+
+    def seed(self, purpose: str, case: str, trial: int) -> int:
+        """32-bit seed for one purpose ("inputs", "forward", "cotangents", …) of one trial of one case."""
+        text = f"kbeval/1\0{purpose}\0{self.weight_seed}\0{case}\0{trial}".encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256((self.secret or b"") + b"\0" + text).digest()
+        return int.from_bytes(digest[:4], "little")
+
+
+def seed_everything(seed: int) -> None:
+    """Set every generator of this process: torch on all devices, ``random``, NumPy where it is loaded."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "random"):
+        numpy.random.seed(seed % (1 << 32))

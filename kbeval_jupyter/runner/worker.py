@@ -1,0 +1,48 @@
+"""What runs beside the implementation: answers the judge's requests. Untrusted as a whole; never sees a secret or a verdict.
+
+A request is ``{"op": name, …fields}`` with descriptors; the answer is ``{"ok": {…}}`` or ``{"error": {kind, summary, traceback}}``.
+Operations are functions of (state, fields, descriptors) in ``OPERATIONS``; other modules may add theirs.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Callable, Dict, List
+
+from . import failures, worker_call, worker_load
+from .channel import Channel, PeerGone, ProtocolBreach
+from .worker_state import WorkerState
+
+Operation = Callable[[WorkerState, Dict[str, Any], List[int]], Dict[str, Any]]
+
+OPERATIONS: Dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS}
+
+EXIT_CHANNEL_LOST = 74  # sysexits.h EX_IOERR
+
+
+def _answer(state: WorkerState, message: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+    try:
+        operation = OPERATIONS[str(message["op"])]
+        return {"ok": operation(state, message, fds)}
+    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of the user's code are answers too
+        return {"error": failures.describe(error, state.folder)}
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer requests until the judge closes the connection, then leave the process. Never returns."""
+    channel = Channel(sock)
+    state = WorkerState()
+    send, leave = channel.send, os._exit  # bound before the user's code can patch them
+    while True:
+        try:
+            message, fds = channel.receive_with_fds()
+        except (PeerGone, ProtocolBreach, OSError):
+            leave(EXIT_CHANNEL_LOST)
+        reply = _answer(state, message, fds)
+        try:
+            send(reply)
+        except ProtocolBreach as error:
+            send({"error": {"kind": "raise", "summary": f"the answer is too large: {error}", "traceback": ""}})
+        except (PeerGone, OSError):
+            leave(EXIT_CHANNEL_LOST)

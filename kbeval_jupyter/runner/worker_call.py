@@ -1,0 +1,39 @@
+"""Worker operation for correctness: one call on fresh private copies of the inputs, everything it did written down."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from . import randomness
+from .encoding import distinct_tensors, encode_outputs
+from .invocation import forward, forward_backward
+from .materialise import build_inputs
+from .mutation import changed_tensors
+from .worker_state import WorkerState
+
+
+def call(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+    """Outputs, the numbers of input tensors that were changed, and the contents of those in ``wanted``.
+
+    ``cotangents`` asks for gradients as well. A fresh copy of the inputs is made, so that two calls see the same bytes.
+    """
+    del fds
+    inputs = build_inputs(fields["inputs"], state.inputs, state.device)
+    randomness.seed_everything(fields["seed"])
+    if fields.get("cotangents") is None:
+        output = forward(state.entry, inputs, fields["style"])
+    else:
+        cotangents = build_inputs(fields["cotangents"], state.inputs, state.device)
+        result = forward_backward(state.entry, inputs, fields["style"], cotangents, fields["seed"])
+        del result["cotangents"]
+        output = result
+    state.outputs.reset()
+    tensors = distinct_tensors(inputs)
+    return {
+        "output": encode_outputs(output, state.outputs),
+        "changed": changed_tensors(inputs, build_inputs(fields["inputs"], state.inputs, state.device)),
+        "inputs": [encode_outputs(tensors[i].detach(), state.outputs) for i in fields["wanted"]],
+    }
+
+
+OPERATIONS = {"call": call}

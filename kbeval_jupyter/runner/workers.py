@@ -1,0 +1,105 @@
+"""The judge's side of one worker: requests and answers, and the ways in which they can fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
+
+from .channel import Channel, PeerGone, ProtocolBreach, RequestTimeout
+
+if TYPE_CHECKING:
+    from .nursery import WorkerProcess
+
+MAX_TEXT = 64 << 10
+GRACE_S = 2.0  # a worker that closed its socket has this long to leave by itself
+
+
+class WorkerDied(Exception):
+    """The worker is gone or useless; ``reason`` says how it ended. Nothing more can be asked of it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class WorkerFailed(Exception):
+    """The user's code raised in the worker, which lives on. ``kind``: "syntax", "missing", "build" or "raise"."""
+
+    def __init__(self, kind: str, summary: str, traceback: str) -> None:
+        super().__init__(summary)
+        self.kind = kind
+        self.summary = summary
+        self.traceback = traceback
+
+
+def _text(value: Any, limit: int = MAX_TEXT) -> str:
+    return value[:limit] if type(value) is str else ""
+
+
+class Worker:
+    """One worker process; ``role`` and ``folder`` say whose code it holds."""
+
+    def __init__(self, process: WorkerProcess, role: str) -> None:
+        self.process = process
+        self.role = role
+        self.channel = Channel(process.sock)
+        self.dead = False
+
+    def request(
+        self, op: str, fields: Optional[Dict[str, Any]] = None, fds: Sequence[int] = (), timeout_s: Optional[float] = None
+    ) -> Dict[str, Any]:
+        """Ask and wait. Raises WorkerFailed (the user's code raised) or WorkerDied (gone, silent, or breaks the protocol)."""
+        self.send(op, fields, fds)
+        return self.receive(op, timeout_s)
+
+    def send(self, op: str, fields: Optional[Dict[str, Any]] = None, fds: Sequence[int] = ()) -> None:
+        """First half of ``request``: for work of the judge's while the worker works."""
+        if self.dead:
+            raise WorkerDied("the worker process is gone")
+        try:
+            self.channel.send({"op": op, **(fields or {})}, fds)
+        except (PeerGone, OSError):
+            raise self._ended() from None
+
+    def receive(self, op: str, timeout_s: Optional[float] = None) -> Dict[str, Any]:
+        """Second half of ``request``."""
+        try:
+            reply = self.channel.receive(timeout_s)
+        except (PeerGone, OSError):
+            raise self._ended() from None
+        except RequestTimeout:
+            self.kill()
+            raise WorkerDied(f"no answer to {op!r} within {timeout_s:g} s") from None
+        except ProtocolBreach as error:
+            raise self.breach(str(error)) from None
+        if type(reply.get("ok")) is dict:
+            answer: Dict[str, Any] = reply["ok"]
+            return answer
+        failure = reply.get("error")
+        if type(failure) is not dict:
+            raise self.breach("neither an answer nor an error")
+        raise WorkerFailed(_text(failure.get("kind"), 20), _text(failure.get("summary")), _text(failure.get("traceback")))
+
+    def breach(self, what: str) -> WorkerDied:
+        """Kill a worker whose answers are not of the protocol; returns the error to raise."""
+        self.kill()
+        return WorkerDied(f"the worker's answer is not valid: {what}")
+
+    def _ended(self) -> WorkerDied:
+        reason = self.process.exit_reason(GRACE_S)
+        self.kill()
+        return WorkerDied(reason)
+
+    def stop(self) -> None:
+        """Stop the process and all its descendants, so that they cannot disturb another's timing."""
+        self.process.stop()
+
+    def resume(self) -> None:
+        """Let them go on."""
+        self.process.resume()
+
+    def kill(self) -> None:
+        """End the process and all its descendants. Idempotent."""
+        if not self.dead:
+            self.dead = True
+            self.process.kill()
+            self.channel.close()
