@@ -7,11 +7,12 @@ count against /dev/shm, which containers often limit to 64 MB.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import math
 import mmap
 import os
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Sequence
 
 import torch
 
@@ -20,7 +21,7 @@ ALIGNMENT = 64
 F_ADD_SEALS = 1033
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE = 1, 2, 4, 16
 
-DTYPES: Dict[str, Any] = {
+DTYPES: dict[str, Any] = {
     name: getattr(torch, name)
     for name in (
         "float32", "float64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
@@ -28,10 +29,10 @@ DTYPES: Dict[str, Any] = {
     )
     if hasattr(torch, name)
 }  # fmt: skip
-ITEM_BYTES: Dict[str, int] = {name: torch.empty(0, dtype=dtype).element_size() for name, dtype in DTYPES.items()}
+ITEM_BYTES: dict[str, int] = {name: torch.empty(0, dtype=dtype).element_size() for name, dtype in DTYPES.items()}
 
 
-class ArenaFull(Exception):
+class ArenaFullError(Exception):
     """The tensor does not fit any more."""
 
 
@@ -52,7 +53,7 @@ class Arena:
         self.fd = fd
         self.size = size
         self.top = 0
-        self._map: Optional[mmap.mmap] = mmap.mmap(
+        self._map: mmap.mmap | None = mmap.mmap(
             fd, size, flags=mmap.MAP_PRIVATE if private else mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE
         )
         self._bytes = torch.frombuffer(self._map, dtype=torch.uint8)
@@ -66,10 +67,8 @@ class Arena:
         arena = cls(fd, size)  # mapped before it is sealed: the judge keeps writing
         seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL
         if read_only_for_others:
-            try:
+            with contextlib.suppress(OSError):  # kernels before 5.1: a worker could then change its own inputs, nobody else's
                 fcntl.fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
-            except OSError:  # kernels before 5.1: a worker could then change its own inputs, nobody else's
-                pass
         fcntl.fcntl(fd, F_ADD_SEALS, seals)
         return arena
 
@@ -87,11 +86,11 @@ class Arena:
         return aligned(self.top) + nbytes <= self.size
 
     def put(self, tensor: Any) -> int:
-        """Copy a tensor of any device and layout; returns its offset. Raises ArenaFull."""
+        """Copy a tensor of any device and layout; returns its offset. Raises ArenaFullError."""
         nbytes = tensor.numel() * tensor.element_size()
         offset = aligned(self.top)
         if offset + nbytes > self.size:
-            raise ArenaFull(f"{nbytes} bytes at {offset} of {self.size}")
+            raise ArenaFullError(f"{nbytes} bytes at {offset} of {self.size}")
         if nbytes:
             self.view(dtype_name(tensor.dtype), tuple(tensor.shape), offset).copy_(tensor)
         self.top = offset + nbytes
@@ -109,8 +108,6 @@ class Arena:
         self._bytes = None
         mapped, self._map = self._map, None
         if mapped is not None:
-            try:
+            with contextlib.suppress(BufferError):
                 mapped.close()
-            except BufferError:
-                pass
             os.close(self.fd)

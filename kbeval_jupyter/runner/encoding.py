@@ -1,14 +1,14 @@
 """From Python values to the JSON form of trees; the bytes of tensors go to an arena.
 
-``encode_outputs`` is the worker's and the judge's form for results: dense tensors, nothing shared. ``encode_inputs`` is the judge's
-form for arguments: which tensors are the same object, share a storage or have strides of their own is kept.
+``encode_outputs`` writes results: dense tensors, nothing shared. ``encode_inputs`` writes the judge's arguments and keeps which
+tensors are the same object, share a storage or have strides of their own.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 import torch
 
@@ -18,11 +18,11 @@ from .tree import MAX_DEPTH, MAX_NAME, child_path
 _PUBLIC_MODULES = ("torch", "math", "builtins", "operator")
 
 
-class CannotTravel(Exception):
+class CannotTravelError(Exception):
     """An input that cannot be handed to another process; the message names it and its place."""
 
 
-def plain_tensor_problem(tensor: Any) -> Optional[str]:
+def plain_tensor_problem(tensor: Any) -> str | None:
     """Why a tensor is not plain and strided, or None."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         return type(tensor).__name__
@@ -35,7 +35,7 @@ def plain_tensor_problem(tensor: Any) -> Optional[str]:
     return None
 
 
-def _constant(value: Any) -> Optional[Dict[str, Any]]:
+def _constant(value: Any) -> dict[str, Any] | None:
     if value is None or isinstance(value, (bool, str)):
         return {"k": "const", "v": str(value) if isinstance(value, str) else value}
     if isinstance(value, int):
@@ -57,10 +57,10 @@ def _is_array(value: Any) -> bool:
 class _Encoder:
     """Walks a value; subclasses say how tensors and unknown things are written."""
 
-    def __init__(self, arena: Optional[Arena]) -> None:
+    def __init__(self, arena: Arena | None) -> None:
         self.arena = arena
 
-    def encode(self, value: Any, path: str = "", depth: int = 0) -> Dict[str, Any]:
+    def encode(self, value: Any, path: str = "", depth: int = 0) -> dict[str, Any]:
         if depth > MAX_DEPTH:
             return self.other(value, path, "structure nested too deeply")
         if isinstance(value, torch.Tensor):
@@ -80,13 +80,13 @@ class _Encoder:
             return {**self.dense(torch.from_numpy(value.copy())), "container": "numpy"}
         return self.other(value, path, type(value).__name__)
 
-    def sequence(self, value: Any, path: str, depth: int) -> Dict[str, Any]:
+    def sequence(self, value: Any, path: str, depth: int) -> dict[str, Any]:
         kind = "tuple" if isinstance(value, tuple) else "list"
         items = [self.encode(item, child_path(path, kind, i), depth + 1) for i, item in enumerate(value)]
         names = getattr(value, "_fields", None)
         return {"k": kind, "v": items, "names": list(names)} if kind == "tuple" and names else {"k": kind, "v": items}
 
-    def item(self, kind: str, key: Any, value: Any, path: str, depth: int) -> List[Any]:
+    def item(self, kind: str, key: Any, value: Any, path: str, depth: int) -> list[Any]:
         written = _constant(key)
         if written is None and isinstance(key, tuple):
             written = {"k": "tuple", "v": [_constant(part) or {"k": "other", "type": "key"} for part in key]}
@@ -94,7 +94,7 @@ class _Encoder:
             written = self.other(key, path, f"key of type {type(key).__name__}")
         return [written, self.encode(value, child_path(path, kind, key), depth + 1)]
 
-    def dense(self, tensor: Any) -> Dict[str, Any]:
+    def dense(self, tensor: Any) -> dict[str, Any]:
         """The header of a tensor; its data in the arena where it fits."""
         nbytes = tensor.numel() * tensor.element_size()
         header = {"k": "tensor", "dtype": dtype_name(tensor.dtype), "shape": list(tensor.shape), "device": tensor.device.type}
@@ -102,23 +102,23 @@ class _Encoder:
             header["offset"] = self.arena.put(tensor)
         return header
 
-    def tensor(self, tensor: Any) -> Dict[str, Any]:
+    def tensor(self, tensor: Any) -> dict[str, Any]:
         return self.dense(tensor.detach().resolve_conj().resolve_neg())
 
-    def other(self, value: Any, path: str, what: Optional[str]) -> Dict[str, Any]:
+    def other(self, value: Any, path: str, what: str | None) -> dict[str, Any]:
         del value, path
         return {"k": "other", "type": str(what)[:MAX_NAME]}
 
 
 class _InputEncoder(_Encoder):
-    def __init__(self, arena: Arena, shared: Dict[int, int]) -> None:
+    def __init__(self, arena: Arena, shared: dict[int, int]) -> None:
         super().__init__(arena)
         self.shared = shared  # storage pointer -> number of tensors that lie on it
-        self.seen: Dict[int, int] = {}  # id of a tensor -> its number
-        self.storages: Dict[int, int] = {}
-        self.storage_headers: List[Dict[str, Any]] = []
+        self.seen: dict[int, int] = {}  # id of a tensor -> its number
+        self.storages: dict[int, int] = {}
+        self.storage_headers: list[dict[str, Any]] = []
 
-    def tensor(self, tensor: Any) -> Dict[str, Any]:
+    def tensor(self, tensor: Any) -> dict[str, Any]:
         if id(tensor) in self.seen:
             return {"k": "same", "v": self.seen[id(tensor)]}
         self.seen[id(tensor)] = len(self.seen)
@@ -129,7 +129,7 @@ class _InputEncoder(_Encoder):
         header["grad"] = bool(tensor.requires_grad)
         return header
 
-    def view(self, tensor: Any, pointer: int) -> Dict[str, Any]:
+    def view(self, tensor: Any, pointer: int) -> dict[str, Any]:
         if pointer not in self.storages:
             self.storages[pointer] = len(self.storages)
             flat = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
@@ -139,7 +139,7 @@ class _InputEncoder(_Encoder):
             "stride": list(tensor.stride()), "storage_offset": tensor.storage_offset(),
         }  # fmt: skip
 
-    def other(self, value: Any, path: str, what: Optional[str]) -> Dict[str, Any]:
+    def other(self, value: Any, path: str, what: str | None) -> dict[str, Any]:
         if isinstance(value, torch.dtype):
             return {"k": "dtype", "v": dtype_name(value)}
         if isinstance(value, torch.device):
@@ -147,17 +147,17 @@ class _InputEncoder(_Encoder):
         module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
         if module.split(".")[0] in _PUBLIC_MODULES and getattr(sys.modules.get(module), name, None) is value:
             return {"k": "public", "v": [module, name]}
-        raise CannotTravel(f"{path or 'the value'} is of type {what}, which cannot be handed to another process")
+        raise CannotTravelError(f"{path or 'the value'} is of type {what}, which cannot be handed to another process")
 
 
-def tensors_of(value: Any, depth: int = 0) -> List[Any]:
+def tensors_of(value: Any, depth: int = 0) -> list[Any]:
     """All tensors in a value, in the order in which trees number them (repeated objects included)."""
     if isinstance(value, torch.Tensor):
         return [value]
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, (tuple, list)):
-        parts: List[Any] = list(value)
+        parts: list[Any] = list(value)
     elif isinstance(value, dict):
         parts = list(value.values())
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -169,12 +169,12 @@ def tensors_of(value: Any, depth: int = 0) -> List[Any]:
     return [tensor for part in parts for tensor in tensors_of(part, depth + 1)]
 
 
-def distinct_tensors(value: Any) -> List[Any]:
+def distinct_tensors(value: Any) -> list[Any]:
     """The tensor objects in a value, each once, in order."""
     return list({id(tensor): tensor for tensor in tensors_of(value)}.values())
 
 
-def encode_outputs(value: Any, arena: Optional[Arena]) -> Dict[str, Any]:
+def encode_outputs(value: Any, arena: Arena | None) -> dict[str, Any]:
     """The tree of a result; what does not fit into the arena is a header only."""
     return _Encoder(arena).encode(value)
 
@@ -195,9 +195,9 @@ def array_bytes(value: Any, depth: int = 0) -> int:
     return sum(array_bytes(part, depth + 1) for part in parts) if depth <= MAX_DEPTH else 0
 
 
-def encode_inputs(value: Any, arena: Arena) -> Dict[str, Any]:
-    """``{"storages", "tree"}`` of arguments, for ``materialise``. Raises CannotTravel."""
-    shared: Dict[int, int] = {}
+def encode_inputs(value: Any, arena: Arena) -> dict[str, Any]:
+    """``{"storages", "tree"}`` of arguments, for ``materialise``. Raises CannotTravelError."""
+    shared: dict[int, int] = {}
     for tensor in distinct_tensors(value):
         if plain_tensor_problem(tensor) is None:
             pointer = tensor.untyped_storage().data_ptr()

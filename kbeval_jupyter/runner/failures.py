@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Any, Dict, Iterator, Optional
+from typing import Any, Iterator
 
 MAX_TRACEBACK = 32 << 10
 MAX_SUMMARY = 2000
@@ -38,11 +38,10 @@ def syntax_error_line(error: SyntaxError, folder: str) -> str:
 
 def relative_name(path: str, folder: str) -> str:
     """A file's name as the user knows it: relative to the folder its files were laid down in."""
-    prefix = os.path.join(folder, "")
-    return path[len(prefix) :] if path.startswith(prefix) else path
+    return path.removeprefix(os.path.join(folder, ""))
 
 
-def _trim(report: Optional[traceback.TracebackException], folder: str, depth: int = 0) -> None:
+def _trim(report: traceback.TracebackException | None, folder: str, depth: int = 0) -> None:
     """Drop the frames before the first one of the user's, in the whole chain of causes."""
     if report is None or depth > MAX_CHAIN:
         return
@@ -67,7 +66,7 @@ def user_traceback(error: BaseException, folder: str) -> str:
     return text
 
 
-def _chain(error: Optional[BaseException]) -> Iterator[BaseException]:
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
     for _ in range(MAX_CHAIN):
         if error is None:
             return
@@ -89,7 +88,7 @@ def is_build_failure(error: BaseException) -> bool:
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - the user's __str__ may raise anything
+    except Exception:  # the user's __str__ may raise anything
         return ""
 
 
@@ -102,7 +101,7 @@ def summary(error: BaseException) -> str:
     return (f"{name}: {text}" if text else name)[:MAX_SUMMARY]
 
 
-def describe(error: BaseException, folder: str) -> Dict[str, Any]:
+def describe(error: BaseException, folder: str) -> dict[str, Any]:
     """``{"kind", "summary", "traceback"}``; kind is "syntax", "missing", "build" or "raise"."""
     if isinstance(error, SyntaxError):
         return {"kind": "syntax", "summary": syntax_error_line(error, folder), "traceback": ""}

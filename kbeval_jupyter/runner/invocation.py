@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any
 
 import torch
 
 from .encoding import distinct_tensors
 
 
-def construct(definition: Any, arguments: Any, device: str, dtype: Optional[str]) -> Any:
+def construct(definition: Any, arguments: Any, device: str, dtype: str | None) -> Any:
     """An instance on the device, in evaluation mode. Arguments: list or tuple (positional), dict (keywords), None (none)."""
-    if isinstance(arguments, dict):
-        instance = definition(**arguments)
-    else:
-        instance = definition(*([] if arguments is None else arguments))
+    instance = definition(**arguments) if isinstance(arguments, dict) else definition(*(arguments or []))
     if isinstance(instance, torch.nn.Module):
         instance = instance.to(device)
         if dtype is not None:
@@ -24,7 +21,7 @@ def construct(definition: Any, arguments: Any, device: str, dtype: Optional[str]
 
 
 def invoke(entry: Any, inputs: Any, style: str) -> Any:
-    """Call the entry once. Style "single": the inputs are the one argument; "spread": list and tuple by position, dict by name."""
+    """Call the entry once. "single": the inputs are the one argument; "spread": list and tuple by position, dict by name."""
     if style == "single":
         return entry(inputs)
     if isinstance(inputs, dict):
@@ -40,7 +37,7 @@ def forward(entry: Any, inputs: Any, style: str) -> Any:
         return invoke(entry, inputs, style)
 
 
-def forward_backward(entry: Any, inputs: Any, style: str, cotangents: Optional[List[Any]], seed: int) -> Any:
+def forward_backward(entry: Any, inputs: Any, style: str, cotangents: list[Any] | None, seed: int) -> Any:
     """``{"output", "input_gradients", "parameter_gradients"}`` of one forward and backward.
 
     Every floating-point input gets a gradient; a gradient that autograd leaves out is zero. ``cotangents`` belong to the floating
@@ -69,7 +66,7 @@ def forward_backward(entry: Any, inputs: Any, style: str, cotangents: Optional[L
     }
 
 
-def make_cotangents(roots: List[Any], seed: int) -> List[Any]:
+def make_cotangents(roots: list[Any], seed: int) -> list[Any]:
     """Random cotangents for the outputs, on their devices."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(t.shape, generator=generator, dtype=torch.float32).to(t.device, t.dtype) for t in roots]

@@ -6,15 +6,15 @@ import importlib.util
 import inspect
 import os
 import sys
-from typing import Any, Dict, Optional, Set
+from typing import Any
 
 from .failures import UserCodeError
 
-_loaded: Set[str] = set()
+_loaded: set[str] = set()
 
 
-def load_module(folder: str, path: str, names: Optional[Dict[str, Any]] = None) -> Any:
-    """The module in ``folder``/``path``, imported once per process under a name of its own; ``names`` are visible in it beforehand.
+def load_module(folder: str, path: str, names: dict[str, Any] | None = None) -> Any:
+    """The module in ``folder``/``path``, imported once per process under a name of its own; ``names`` are in it before.
 
     A real file, because Triton and ``inspect`` read sources. Its folder comes first on ``sys.path`` while it is imported and
     last afterwards, so that helper modules beside it are found, also by imports inside functions, without shadowing ours.

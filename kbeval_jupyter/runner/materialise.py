@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import importlib
 import types
-from typing import Any, Dict, List
+from typing import Any
 
 import torch
 
@@ -16,22 +16,22 @@ from .tree import ConstNode, MappingNode, Node, SequenceNode, TensorNode, consta
 class _InputBuilder:
     """Builds arguments from the judge's message; the tensors are private copies on the device."""
 
-    def __init__(self, storages: List[Dict[str, Any]], arena: Arena, device: str) -> None:
+    def __init__(self, storages: list[dict[str, Any]], arena: Arena, device: str) -> None:
         self.arena = arena
         self.device = device
-        self.tensors: List[Any] = []
+        self.tensors: list[Any] = []
         self.storages = [self.dense(header) for header in storages]
 
-    def dense(self, header: Dict[str, Any]) -> Any:
+    def dense(self, header: dict[str, Any]) -> Any:
         tensor = self.arena.view(header["dtype"], header["shape"], header["offset"])
         return tensor.clone() if self.device == "cpu" else tensor.to(self.device)
 
-    def build(self, message: Dict[str, Any]) -> Any:
+    def build(self, message: dict[str, Any]) -> Any:
         kind, value = message["k"], message.get("v")
         if kind in ("tensor", "view"):
             return self.tensor(message)
         if kind == "same":
-            return self.tensors[value]
+            return self.tensors[int(message["v"])]
         if kind in ("tuple", "list"):
             items = [self.build(item) for item in value or []]
             if kind == "list":
@@ -50,7 +50,7 @@ class _InputBuilder:
             return getattr(importlib.import_module(value[0]), value[1])
         return constant(kind, value)
 
-    def tensor(self, message: Dict[str, Any]) -> Any:
+    def tensor(self, message: dict[str, Any]) -> Any:
         if message["k"] == "tensor":
             tensor = self.dense(message)
         else:
@@ -65,7 +65,7 @@ class _InputBuilder:
         return tensor
 
 
-def build_inputs(message: Dict[str, Any], arena: Arena, device: str) -> Any:
+def build_inputs(message: dict[str, Any], arena: Arena, device: str) -> Any:
     """Arguments from ``encode_inputs``, as private copies on ``device``."""
     return _InputBuilder(message["storages"], arena, device).build(message["tree"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any
 
 import torch
 
@@ -20,7 +20,7 @@ def same_bits(left: Any, right: Any) -> bool:
     return bool(torch.equal(left.contiguous().view(words), right.contiguous().view(words)))
 
 
-def changed_tensors(inputs: Any, pristine: Any) -> List[int]:
+def changed_tensors(inputs: Any, pristine: Any) -> list[int]:
     """Numbers (distinct tensors in order) of the tensors in ``inputs`` that differ from ``pristine``, resized ones included."""
     pairs = zip(distinct_tensors(inputs), distinct_tensors(pristine))
     return [

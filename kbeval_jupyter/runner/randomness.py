@@ -11,7 +11,6 @@ import os
 import random
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 import torch
 
@@ -22,18 +21,18 @@ SECRET_BYTES = 32
 class InputSecret:
     """The judge's randomness for one evaluation. ``secret`` is None with ``--public-inputs``."""
 
-    secret: Optional[bytes]
+    secret: bytes | None
     weight_seed: int
 
     @classmethod
-    def make(cls, weight_seed: int, public: bool, replayed: Optional[str]) -> InputSecret:
+    def make(cls, weight_seed: int, public: bool, replayed: str | None) -> InputSecret:
         """A fresh secret; or none, or the one of an earlier evaluation (hexadecimal) for a replay."""
         if public:
             return cls(None, weight_seed)
         return cls(bytes.fromhex(replayed) if replayed else os.urandom(SECRET_BYTES), weight_seed)
 
     @property
-    def hex(self) -> Optional[str]:
+    def hex(self) -> str | None:
         """The secret as text, None where there is none."""
         return None if self.secret is None else self.secret.hex()
 

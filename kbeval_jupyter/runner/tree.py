@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple, Union
+from typing import Any, Iterator, NoReturn, Union
 
 from .arena import ALIGNMENT, DTYPES, ITEM_BYTES
-from .channel import ProtocolBreach
+from .channel import ProtocolBreachError
 
 MAX_NODES = 10_000
 MAX_DEPTH = 32
@@ -27,8 +27,8 @@ class TensorNode:
     """A tensor (``container`` "tensor") or a NumPy array ("numpy"); ``offset`` None means: header only."""
 
     dtype: str
-    shape: Tuple[int, ...]
-    offset: Optional[int]
+    shape: tuple[int, ...]
+    offset: int | None
     device: str = "cpu"
     container: str = "tensor"
     requires_grad: bool = False
@@ -45,8 +45,8 @@ class ViewNode:
 
     storage: int
     dtype: str
-    shape: Tuple[int, ...]
-    stride: Tuple[int, ...]
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
     storage_offset: int
     requires_grad: bool = False
 
@@ -63,8 +63,8 @@ class SequenceNode:
     """A tuple or a list; ``names`` are the fields of a named tuple."""
 
     kind: str
-    items: Tuple[Node, ...]
-    names: Tuple[str, ...] = ()
+    items: tuple[Node, ...]
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class MappingNode:
     """A dict (any constant keys) or a dataclass (field names)."""
 
     kind: str
-    items: Tuple[Tuple[Any, Node], ...]
+    items: tuple[tuple[Any, Node], ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def child_path(path: str, kind: str, key: Any) -> str:
     return f"{path}.{key}" if kind == "dataclass" else f"{path}[{key!r}]"
 
 
-def children(node: Node) -> List[Tuple[Any, Node]]:
+def children(node: Node) -> list[tuple[Any, Node]]:
     """Keys and children of a node, in order; empty for leaves."""
     if isinstance(node, SequenceNode):
         return list(enumerate(node.items))
@@ -106,7 +106,7 @@ def children(node: Node) -> List[Tuple[Any, Node]]:
     return []
 
 
-def leaves(node: Node, path: str = "") -> Iterator[Tuple[str, Node]]:
+def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
     """All leaves with their paths, depth first."""
     if isinstance(node, (SequenceNode, MappingNode)):
         for key, child in children(node):
@@ -116,7 +116,7 @@ def leaves(node: Node, path: str = "") -> Iterator[Tuple[str, Node]]:
 
 
 def _breach(what: str) -> NoReturn:
-    raise ProtocolBreach(f"bad tree: {what}")
+    raise ProtocolBreachError(f"bad tree: {what}")
 
 
 class _Decoder:
@@ -149,7 +149,7 @@ class _Decoder:
     def mapping(self, kind: str, value: Any, depth: int) -> MappingNode:
         if type(value) is not list:
             _breach(f"the items of a {kind}")
-        items: Dict[Any, Node] = {}
+        items: dict[Any, Node] = {}
         for pair in value:
             if type(pair) is not list or len(pair) != 2:
                 _breach(f"an item of a {kind}")
@@ -167,7 +167,7 @@ class _Decoder:
             return tuple(item.value for item in node.items if isinstance(item, ConstNode))
         return f"<{node.type_name}>" if isinstance(node, OtherNode) else _breach("a key")
 
-    def tensor(self, message: Dict[str, Any]) -> TensorNode:
+    def tensor(self, message: dict[str, Any]) -> TensorNode:
         dtype, shape, offset = message.get("dtype"), message.get("shape"), message.get("offset")
         device, container = message.get("device", "cpu"), message.get("container", "tensor")
         if type(dtype) is not str or dtype not in DTYPES:
@@ -188,7 +188,7 @@ class _Decoder:
 
 
 def constant(kind: Any, value: Any) -> Any:
-    """The Python value of a constant node; raises ProtocolBreach."""
+    """The Python value of a constant node; raises ProtocolBreachError."""
     try:
         if kind == "const" and (value is None or type(value) is bool or (type(value) is str and len(value) <= MAX_TEXT)):
             return value
@@ -206,5 +206,5 @@ def constant(kind: Any, value: Any) -> Any:
 
 
 def decode(message: Any, arena_bytes: int) -> Node:
-    """The checked tree of an untrusted message; raises ProtocolBreach. No data is read here."""
+    """The checked tree of an untrusted message; raises ProtocolBreachError. No data is read here."""
     return _Decoder(arena_bytes).node(message, 0)

@@ -1,31 +1,33 @@
 """What runs beside the implementation: answers the judge's requests. Untrusted as a whole; never sees a secret or a verdict.
 
-A request is ``{"op": name, …fields}`` with descriptors; the answer is ``{"ok": {…}}`` or ``{"error": {kind, summary, traceback}}``.
+A request is ``{"op": name, …fields}``; the answer is ``{"ok": {…}}`` or ``{"error": {kind, summary, traceback}}``.
 Operations are functions of (state, fields, descriptors) in ``OPERATIONS``; other modules may add theirs.
 """
 
 from __future__ import annotations
 
 import os
-import socket
-from typing import Any, Callable, Dict, List
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import failures, worker_call, worker_load
-from .channel import Channel, PeerGone, ProtocolBreach
+from .channel import Channel, PeerGoneError, ProtocolBreachError
 from .worker_state import WorkerState
 
-Operation = Callable[[WorkerState, Dict[str, Any], List[int]], Dict[str, Any]]
+if TYPE_CHECKING:
+    import socket
 
-OPERATIONS: Dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS}
+Operation = Callable[[WorkerState, dict[str, Any], list[int]], dict[str, Any]]
+
+OPERATIONS: dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS}
 
 EXIT_CHANNEL_LOST = 74  # sysexits.h EX_IOERR
 
 
-def _answer(state: WorkerState, message: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def _answer(state: WorkerState, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     try:
         operation = OPERATIONS[str(message["op"])]
         return {"ok": operation(state, message, fds)}
-    except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt of the user's code are answers too
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of the user's code are answers too
         return {"error": failures.describe(error, state.folder)}
 
 
@@ -37,12 +39,12 @@ def serve(sock: socket.socket) -> None:
     while True:
         try:
             message, fds = channel.receive_with_fds()
-        except (PeerGone, ProtocolBreach, OSError):
+        except (PeerGoneError, ProtocolBreachError, OSError):
             leave(EXIT_CHANNEL_LOST)
         reply = _answer(state, message, fds)
         try:
             send(reply)
-        except ProtocolBreach as error:
+        except ProtocolBreachError as error:
             send({"error": {"kind": "raise", "summary": f"the answer is too large: {error}", "traceback": ""}})
-        except (PeerGone, OSError):
+        except (PeerGoneError, OSError):
             leave(EXIT_CHANNEL_LOST)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any
 
 from . import randomness
 from .encoding import distinct_tensors, encode_outputs
 from .invocation import forward, forward_backward
 from .materialise import build_inputs
 from .mutation import changed_tensors
-from .worker_state import WorkerState
+
+if TYPE_CHECKING:
+    from .worker_state import WorkerState
 
 
-def call(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def call(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Outputs, the numbers of input tensors that were changed, and the contents of those in ``wanted``.
 
     ``cotangents`` asks for gradients as well. A fresh copy of the inputs is made, so that two calls see the same bytes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,10 +12,12 @@ from .channel import close_fds
 from .failures import UserCodeError
 from .invocation import construct
 from .materialise import build_inputs
-from .worker_state import WorkerState
+
+if TYPE_CHECKING:
+    from .worker_state import WorkerState
 
 
-def attach_arenas(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def attach_arenas(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Take new arenas: two descriptors, inputs then outputs."""
     del fields
     for arena in (state.input_arena, state.output_arena):
@@ -26,7 +28,7 @@ def attach_arenas(state: WorkerState, fields: Dict[str, Any], fds: List[int]) ->
     return {}
 
 
-def load(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def load(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Import the module and find the entry; a function is ready then, a class must be constructed."""
     del fds
     state.folder = fields["folder"]
@@ -52,7 +54,7 @@ def set_precision(precision: str) -> None:
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def construct_entry(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def construct_entry(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Construct the class with the judge's arguments under the weight seed; answers names and shapes of its state."""
     del fds
     arguments = build_inputs(fields["arguments"], state.inputs, "cpu")
@@ -69,7 +71,7 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def load_weights(state: WorkerState, fields: Dict[str, Any], fds: List[int]) -> Dict[str, Any]:
+def load_weights(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Take the reference's weights by name."""
     del fds
     weights = build_inputs(fields["weights"], state.inputs, "cpu")

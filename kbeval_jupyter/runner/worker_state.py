@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional
+from typing import Any
 
 from .arena import Arena
 
@@ -14,13 +14,13 @@ class WorkerState:
 
     folder: str = ""
     device: str = "cpu"  # in torch's words
-    device_fields: Dict[str, Any] = field(default_factory=dict)  # for devices.worker_device
+    device_fields: dict[str, Any] = field(default_factory=dict)  # for devices.worker_device
     module: Any = None
     definition: Any = None  # the class or function as found in the module
     entry: Any = None
-    input_arena: Optional[Arena] = None
-    output_arena: Optional[Arena] = None
-    extra: Dict[str, Any] = field(default_factory=dict)
+    input_arena: Arena | None = None
+    output_arena: Arena | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def inputs(self) -> Arena:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
-from .channel import Channel, PeerGone, ProtocolBreach, RequestTimeout
+from .channel import Channel, PeerGoneError, ProtocolBreachError, RequestTimeoutError
 
 if TYPE_CHECKING:
     from .nursery import WorkerProcess
@@ -13,7 +13,7 @@ MAX_TEXT = 64 << 10
 GRACE_S = 2.0  # a worker that closed its socket has this long to leave by itself
 
 
-class WorkerDied(Exception):
+class WorkerDied(Exception):  # noqa: N818 - says what happened to the worker; an outcome rather than an error
     """The worker is gone or useless; ``reason`` says how it ended. Nothing more can be asked of it."""
 
     def __init__(self, reason: str) -> None:
@@ -21,7 +21,7 @@ class WorkerDied(Exception):
         self.reason = reason
 
 
-class WorkerFailed(Exception):
+class WorkerFailed(Exception):  # noqa: N818 - likewise
     """The user's code raised in the worker, which lives on. ``kind``: "syntax", "missing", "build" or "raise"."""
 
     def __init__(self, kind: str, summary: str, traceback: str) -> None:
@@ -45,34 +45,34 @@ class Worker:
         self.dead = False
 
     def request(
-        self, op: str, fields: Optional[Dict[str, Any]] = None, fds: Sequence[int] = (), timeout_s: Optional[float] = None
-    ) -> Dict[str, Any]:
+        self, op: str, fields: dict[str, Any] | None = None, fds: Sequence[int] = (), timeout_s: float | None = None
+    ) -> dict[str, Any]:
         """Ask and wait. Raises WorkerFailed (the user's code raised) or WorkerDied (gone, silent, or breaks the protocol)."""
         self.send(op, fields, fds)
         return self.receive(op, timeout_s)
 
-    def send(self, op: str, fields: Optional[Dict[str, Any]] = None, fds: Sequence[int] = ()) -> None:
+    def send(self, op: str, fields: dict[str, Any] | None = None, fds: Sequence[int] = ()) -> None:
         """First half of ``request``: for work of the judge's while the worker works."""
         if self.dead:
             raise WorkerDied("the worker process is gone")
         try:
             self.channel.send({"op": op, **(fields or {})}, fds)
-        except (PeerGone, OSError):
+        except (PeerGoneError, OSError):
             raise self._ended() from None
 
-    def receive(self, op: str, timeout_s: Optional[float] = None) -> Dict[str, Any]:
+    def receive(self, op: str, timeout_s: float | None = None) -> dict[str, Any]:
         """Second half of ``request``."""
         try:
             reply = self.channel.receive(timeout_s)
-        except (PeerGone, OSError):
+        except (PeerGoneError, OSError):
             raise self._ended() from None
-        except RequestTimeout:
+        except RequestTimeoutError:
             self.kill()
             raise WorkerDied(f"no answer to {op!r} within {timeout_s:g} s") from None
-        except ProtocolBreach as error:
+        except ProtocolBreachError as error:
             raise self.breach(str(error)) from None
         if type(reply.get("ok")) is dict:
-            answer: Dict[str, Any] = reply["ok"]
+            answer: dict[str, Any] = reply["ok"]
             return answer
         failure = reply.get("error")
         if type(failure) is not dict:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Protocol
+from typing import Any, Callable, Literal, Protocol
 
 from .. import wire
-
-if TYPE_CHECKING:
-    from ..crew import Crew
-    from ..devices.base import Device
-    from ..randomness import InputSecret
-    from ..reference import ReferenceProblem
-    from ..report import StageName, StageStatus, Verdict
+from ..crew import Crew
+from ..devices.base import Device
+from ..randomness import InputSecret
+from ..reference import ReferenceProblem
+from ..report import StageName, StageStatus, Verdict
 
 
 @dataclass(frozen=True)
@@ -21,7 +19,7 @@ class StageOutcome:
 
     status: StageStatus
     reason: str = ""
-    verdict: Optional[Verdict] = None
+    verdict: Verdict | None = None
 
 
 @dataclass
@@ -42,7 +40,7 @@ class StageContext:
         """Put a remark into the result."""
         self.emit(wire.Note(code, text, level))
 
-    def progress(self, stage: StageName, done: float, total: Optional[float] = None, message: str = "") -> None:
+    def progress(self, stage: StageName, done: float, total: float | None = None, message: str = "") -> None:
         """Say how far a stage is."""
         self.emit(wire.Progress(stage, done, total, message))
 
@@ -52,7 +50,7 @@ class Stage(Protocol):
 
     name: StageName
 
-    def total(self, context: StageContext) -> Optional[int]:
+    def total(self, context: StageContext) -> int | None:
         """Number of steps, where it is known beforehand."""
 
     def run(self, context: StageContext) -> StageOutcome:
