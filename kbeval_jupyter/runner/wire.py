@@ -24,6 +24,7 @@ from .report import (
     StageStatus,
     Verdict,
 )
+from .typed_json import JsonTypeError, decode
 
 WIRE_VERSION = 1
 
@@ -128,6 +129,20 @@ class Plan:
     grace_s: float = 0.0  # how long to go on when the client is gone
     run_root: str | None = None  # where run directories are made; None: the runner's default
     wire: int = WIRE_VERSION
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON data."""
+    return dataclasses.asdict(plan)
+
+
+def plan_from_json(data: Any) -> Plan:
+    """The plan that ``plan_to_json`` wrote; raises ``JsonTypeError`` with the place of what is wrong."""
+    version = data.get("wire") if isinstance(data, dict) else None
+    if version != WIRE_VERSION:
+        raise JsonTypeError(f"plan.wire: this runner speaks version {WIRE_VERSION}, the plan has {version!r}")
+    plan: Plan = decode(Plan, data, "plan")
+    return plan
 
 
 # --- the events: what comes back ------------------------------------------------------------------------------------------
@@ -276,8 +291,13 @@ def finite(value: Any) -> Any:
     return value
 
 
-def encode_event(event: Any, seq: int, t: float) -> bytes:
-    """One line of strict JSON, newline included, for an event dataclass."""
-    body = {"kind": event.kind, "seq": seq, "t": round(t, 6)}
-    body.update(finite(dataclasses.asdict(event)))
+def event_fields(event: Any) -> dict[str, Any]:
+    """The fields of an event dataclass as strict JSON data."""
+    fields: dict[str, Any] = finite(dataclasses.asdict(event))
+    return fields
+
+
+def encode_event(kind: str, fields: dict[str, Any], seq: int, t: float) -> bytes:
+    """An event as one line of strict JSON, newline included."""
+    body = {"kind": kind, "seq": seq, "t": round(t, 6), **fields}
     return json.dumps(body, separators=(",", ":"), allow_nan=False, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,73 @@
+"""Where the warm server is and how it is started. Imported by the link: standard library, quick."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+
+from .identity import RUNNER
+from .user_folder import socket_path
+
+# What the server, and so every worker, sees of the environment. Nothing else: it may hold tokens.
+_PASSED_ON = (
+    "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
+    "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "PYTHONPATH", "CONDA_PREFIX",
+    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING", "CUDA_MPS_PIPE_DIRECTORY",
+    "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "TORCH_CUDA_ARCH_LIST",
+    "ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "PYTORCH_ROCM_ARCH",
+    "HSA_OVERRIDE_GFX_VERSION", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KBEVAL_SERVER_IDLE_S",
+)  # fmt: skip
+
+_SET = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # judge and worker would spin against each other: ten times slower
+    "PYTHONUNBUFFERED": "1",  # unbuffers C's stdout too
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch.cuda.is_available() must not start the driver before the fork
+}
+
+
+def server_environment() -> dict[str, str]:
+    """The environment of the server."""
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    environment.setdefault("HOME", os.path.expanduser("~"))
+    environment.setdefault("LANG", "C.UTF-8")
+    # The interpreter's own folder first: ninja and compilers of a virtual environment are not on everyone's PATH.
+    environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
+    environment.update(_SET)
+    return environment
+
+
+def server_socket() -> str:
+    """The path of the server's socket: one per runner, interpreter and environment."""
+    parts = [RUNNER, program(), sys.executable, *(f"{k}={v}" for k, v in sorted(server_environment().items()))]
+    return socket_path(hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16] + ".sock")
+
+
+def program() -> str:
+    """The file that was started: the archive."""
+    return os.path.abspath(sys.argv[0])
+
+
+def start_server(path: str) -> int:
+    """Start a server for ``path``, detached; returns a descriptor on which one line tells how that went."""
+    import subprocess
+
+    ready, told = os.pipe()
+    with open(log_path(path), "wb") as log:
+        subprocess.Popen(
+            [sys.executable, program(), "serve", path, str(told)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=server_environment(),
+            pass_fds=[told],
+            start_new_session=True,
+        )
+    os.close(told)
+    return ready
+
+
+def log_path(path: str) -> str:
+    """Where the server of a socket writes what goes wrong."""
+    return path + ".log"

@@ -1,0 +1,32 @@
+"""The program that the archive is: ``link`` for a client's connection, ``serve`` for the warm server that a link starts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Callable
+
+_USAGE = "usage: kbeval-runner link | serve SOCKET READY_FD"
+
+
+def main(load_parts: Callable[[], object] | None = None) -> int:
+    """Run the sub-command of ``sys.argv``. ``load_parts`` imports the programs of an evaluation; tests put others in."""
+    arguments = sys.argv[1:]
+    if arguments == ["link"]:
+        from .link import Link
+
+        Link().run()
+        return 0
+    if len(arguments) == 3 and arguments[0] == "serve":
+        from .server import serve
+
+        serve(arguments[1], int(arguments[2]), load_parts or _load_parts)
+        return 0
+    print(_USAGE, file=sys.stderr)
+    return 2
+
+
+def _load_parts() -> object:
+    from . import judge, worker
+    from .offspring import Parts
+
+    return Parts(judge.run, worker.serve)
