@@ -11,12 +11,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import httpx
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 START_LIMIT_S = 60.0
 

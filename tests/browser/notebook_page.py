@@ -49,6 +49,10 @@ class NotebookPage:
         if kernel:
             self.wait_idle()
 
+    def dismiss_kernel_choice(self) -> None:
+        """Answer JupyterLab's question for a kernel with "no kernel"."""
+        self.page.locator(".jp-Dialog").get_by_role("button", name="No Kernel").click()
+
     def reload(self) -> None:
         """Reload the page as F5 does, and wait until the notebook is there again."""
         self.page.on("dialog", lambda dialog: dialog.accept())

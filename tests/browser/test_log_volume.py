@@ -1,0 +1,36 @@
+"""A flood of output arrives whole under the server's default limits, and the page stays smooth."""
+
+import re
+
+from .conftest import OpenNotebook
+from .test_evaluation import cancel_button, log_of, prepared
+
+LINES = 50_000
+LARGEST_FRAME_GAP_MS = 100
+# Prints at full speed, then stays, so that the live view can be read in peace.
+FLOOD = f"""%%kernelbench --ref relu --name flood
+import time
+from torch import nn
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        for number in range({LINES}):
+            print(f"{{number:06d}} and as many words more as a compiler usually puts into one line of its own")
+        time.sleep(600)
+"""
+
+
+def test_fifty_thousand_lines_arrive_and_the_page_stays_smooth(open_notebook: OpenNotebook) -> None:
+    notebook = prepared(open_notebook, "python3", "flood", FLOOD)
+    notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    notebook.start_frame_recorder()
+    notebook.run(2)
+    log_of(notebook, 2).get_by_text(re.compile(f"^{LINES - 1:06d} ")).wait_for()
+    gap_ms = notebook.worst_frame_gap_ms()
+    notebook.output(2).get_by_role("button", name=re.compile("copy", re.IGNORECASE)).click()
+    copied = notebook.page.evaluate("() => navigator.clipboard.readText()")
+    cancel_button(notebook, 2).click()
+    notebook.wait_done(2)
+    numbers = [int(line[:6]) for line in copied.splitlines() if re.match(r"\d{6} and", line)]
+    assert numbers == list(range(LINES))
+    assert gap_ms < LARGEST_FRAME_GAP_MS
