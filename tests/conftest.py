@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 MAY_BE_SKIPPED = {"gpu", "live"}
-LEAVE_LIMIT_S = 20.0  # servers leave by themselves when idle
+LEAVE_LIMIT_S = 20.0
+SERVER_IDLE_S = "3"  # a server leaves by itself after so long, here soon
 
 # Every process that a test starts inherits this path in its environment, which is how leftovers are found.
 # It is short because a unix socket's path may have 107 characters.
@@ -65,6 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for variable, folder in HOMES.items():
         (SESSION_HOME / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
         os.environ[variable] = str(SESSION_HOME / folder)
+    os.environ["KBEVAL_SERVER_IDLE_S"] = SERVER_IDLE_S
     config.pluginmanager.register(SessionGuard())
 
 
