@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, Callable
 
 import torch
 
@@ -20,15 +21,18 @@ def construct(definition: Any, arguments: Any, device: str, dtype: str | None) -
     return instance
 
 
+def bind(entry: Any, inputs: Any, style: str) -> Callable[[], Any]:
+    """The call, ready to be made. "single": the inputs are the one argument; "spread": by position, of a dict by name."""
+    if style == "spread" and isinstance(inputs, dict):
+        return partial(entry, **inputs)
+    if style == "spread" and isinstance(inputs, (list, tuple)):
+        return partial(entry, *inputs)
+    return partial(entry, inputs)
+
+
 def invoke(entry: Any, inputs: Any, style: str) -> Any:
-    """Call the entry once. "single": the inputs are the one argument; "spread": list and tuple by position, dict by name."""
-    if style == "single":
-        return entry(inputs)
-    if isinstance(inputs, dict):
-        return entry(**inputs)
-    if isinstance(inputs, (list, tuple)):
-        return entry(*inputs)
-    return entry(inputs)
+    """Call the entry once."""
+    return bind(entry, inputs, style)()
 
 
 def forward(entry: Any, inputs: Any, style: str) -> Any:

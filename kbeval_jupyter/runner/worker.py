@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import failures, worker_call, worker_load
+from . import failures, worker_call, worker_load, worker_timing
 from .channel import Channel, PeerGoneError, ProtocolBreachError
 from .worker_state import WorkerState
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Operation = Callable[[WorkerState, dict[str, Any], list[int]], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS}
+OPERATIONS: dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS, **worker_timing.OPERATIONS}
 
 EXIT_CHANNEL_LOST = 74  # sysexits.h EX_IOERR
 
