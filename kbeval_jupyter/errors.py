@@ -8,15 +8,20 @@ from typing import ClassVar
 
 
 class KernelBenchError(Exception):
-    """Base of everything we raise on purpose. ``kind`` is stable and machine-readable; ``exit_code`` is the command's."""
+    """Base of everything we raise on purpose. ``kind`` is stable and machine-readable; ``exit_code`` is the command's.
 
-    kind: ClassVar[str] = "error"
+    A class has a kind; an instance may carry a narrower one, such as "no_torch".
+    """
+
+    kind: str = "error"
     exit_code: ClassVar[int] = 3
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, kind: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if kind is not None:
+            self.kind = kind
 
     def _render_traceback_(self) -> list[str]:
         """IPython's protocol: what to print instead of a traceback."""

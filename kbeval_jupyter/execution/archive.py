@@ -7,6 +7,7 @@ import io
 import os
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -37,23 +38,32 @@ class Archive:
 @cache
 def build() -> Archive:
     """The archive of the runner in this installation."""
-    sources = dict(sorted(_sources(resources.files("kbeval_jupyter") / "runner", "")))
-    digest = hashlib.sha256()
-    for path, text in sources.items():
+    return pack(sources(), _MAIN)
+
+
+def sources() -> dict[str, bytes]:
+    """The runner's source files, by their path in the package."""
+    return dict(_sources(resources.files("kbeval_jupyter") / "runner", ""))
+
+
+def pack(sources: Mapping[str, bytes], main: str) -> Archive:
+    """An archive of these files of the package, started by ``main``; the same input gives the same bytes."""
+    files = dict(sorted(sources.items()))
+    digest = hashlib.sha256(main.encode())
+    for path, text in files.items():
         digest.update(f"{path}\0{len(text)}\0".encode() + text)
     runner = digest.hexdigest()[:16]
-    sources[_IDENTITY] = f'"""Written when the archive was built."""\n\nRUNNER = "{runner}"\n'.encode()
+    files[_IDENTITY] = f'"""Written when the archive was built."""\n\nRUNNER = "{runner}"\n'.encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
-        _add(target, "__main__.py", _MAIN.encode())
-        for path, text in sources.items():
+        _add(target, "__main__.py", main.encode())
+        for path, text in files.items():
             _add(target, f"{_PACKAGE}/{path}", text)
     return Archive(runner, buffer.getvalue())
 
 
-def cached() -> Path:
-    """The archive as a file of this user; written when it is not there yet."""
-    archive = build()
+def cached(archive: Archive) -> Path:
+    """The archive as a file of this user on this machine; written when it is not there yet."""
     folders = [Path(platformdirs.user_cache_dir("kbeval-jupyter")), Path(tempfile.gettempdir()) / f"kbeval-{os.geteuid()}"]
     for folder in folders:
         path = folder / archive.name
