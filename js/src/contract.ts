@@ -215,8 +215,8 @@ export interface Snapshot {
 export interface LogMessage {
   from: number;
   lines: [string, string][];
-  partial: Record<string, string>;
-  first_available: number;
+  partial: [string, string][];
+  replay: boolean;
   kind: "log";
 }
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kbeval_jupyter.runner import wire
+from kbeval_jupyter.model.capabilities import Capabilities
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
 
-@dataclass(frozen=True)
-class Capabilities:
-    """What a target can do, as far as planning must know it."""
+    from kbeval_jupyter.runner import wire
 
-    vendors: tuple[str, ...] = ("auto",)
-    resumable: bool = True
-    run_root: str | None = None
-    grace_s: float = 0.0
+__all__ = ["Capabilities", "Executor"]
 
 
 class Executor(Protocol):
@@ -26,7 +21,7 @@ class Executor(Protocol):
     def capabilities(self) -> Capabilities:
         """What this executor offers; no input or output."""
 
-    def run(self, plan: wire.Plan) -> AsyncIterator[dict[str, Any]]:
+    def run(self, plan: wire.Plan) -> AsyncGenerator[dict[str, Any], None]:
         """Decoded events in order, checked (sequence, strict JSON, final event); closing the iterator cancels the evaluation."""
 
     async def cancel(self, evaluation_id: str) -> None:

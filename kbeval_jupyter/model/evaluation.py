@@ -199,18 +199,13 @@ class Evaluation:
         )
 
     def _correctness(self) -> CorrectnessReport | None:
-        """A case counts as passed when all its trials were made and passed; planned cases that were not reached did not."""
+        """Every trial of every case counts once; those that were planned and not reached did not pass."""
         if not self._reports:
             return None
-        passed: dict[str, int] = {}
-        for report in self._reports:
-            passed.setdefault(report.name, 0)
-            passed[report.name] += report.status == "passed"
-        trials = 1 if self._plan.replay else self._plan.trials
-        failed = {report.name for report in self._reports if report.status == "failed"}
-        cases_passed = sum(1 for name, count in passed.items() if count >= trials and name not in failed)
-        cases_total = max(len(passed), 0 if self._plan.replay else len(self._plan.problem.cases))
-        return CorrectnessReport(cases_passed, cases_total, cases_passed / cases_total, self._weights, list(self._reports))
+        planned = 1 if self._plan.replay else max(1, len(self._plan.problem.cases)) * self._plan.trials
+        passed = sum(report.status == "passed" for report in self._reports)
+        total = max(planned, len(self._reports))
+        return CorrectnessReport(passed, total, passed / total, self._weights, list(self._reports))
 
     def _benchmark_report(self) -> BenchmarkReport | None:
         if self._benchmark is None:

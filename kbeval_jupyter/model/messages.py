@@ -10,13 +10,14 @@ from typing import Literal
 class LogMessage:
     """Python to view: finished lines from number ``from`` on, and the unfinished line of each source that has one.
 
-    ``lines`` are (source, text) pairs. ``first_available`` is the oldest line number that Python still keeps.
+    Both are (source, text) pairs. ``replay``: lines missing before ``from`` are gone, the view goes on there; without it a
+    view that misses lines asks for them.
     """
 
     first_line: int = field(metadata={"json": "from"})
     lines: list[tuple[str, str]]
-    partial: dict[str, str]
-    first_available: int = 0
+    partial: list[tuple[str, str]]
+    replay: bool = False
     kind: Literal["log"] = "log"
 
 

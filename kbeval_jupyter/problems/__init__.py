@@ -1,1 +1,1 @@
-
+"""Problem formats: one file each, and what they share."""
