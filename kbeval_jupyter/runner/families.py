@@ -33,17 +33,6 @@ def children(pid: int) -> List[int]:
     return found
 
 
-def below(roots: Iterable[int]) -> List[int]:
-    """``roots`` and every process below them, parents first."""
-    found = list(roots)
-    known = set(found)
-    for pid in found:
-        fresh = [child for child in children(pid) if child not in known]
-        known.update(fresh)
-        found += fresh
-    return found
-
-
 def freeze(pids: Iterable[int]) -> List[int]:
     """Stop ``pids`` and everything below them; gives the stopped ones, parents first. The pids must be held by a parent of ours.
 
@@ -59,8 +48,8 @@ def freeze(pids: Iterable[int]) -> List[int]:
         for pid in fresh:
             _wait_until_stopped(pid)
         stopped += fresh
-        # Children of anything already stopped: a process is listed under a new parent when its own has ended.
-        fresh = [child for pid in (stopped if len(stopped) > 1 else fresh) for child in children(pid) if child not in known]
+        # Of all of them again: an orphan is listed under its new parent.
+        fresh = [child for pid in stopped for child in children(pid) if child not in known]
     return stopped
 
 

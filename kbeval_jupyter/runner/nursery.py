@@ -9,6 +9,7 @@ never somebody else's.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import signal
 import socket
@@ -102,7 +103,7 @@ class WorkerProcess:
         """End the worker and every process that it started, and close its socket."""
         if self._end is None:
             reply = self._nursery.ask({"op": "kill", "pid": self.pid})
-            self._end = "was ended by the judge" if reply["alive"] else _words(reply["code"], reply["status"])
+            self._end = "was ended by the judge" if reply["by_us"] else _words(reply["code"], reply["status"])
             del self._nursery.workers[self.pid]
             self.sock.close()
 
@@ -135,7 +136,9 @@ def nursery_main(sock: socket.socket, outputs: Dict[str, int], worker_main: Call
     """
     processes.hide_memory()
     processes.adopt_orphans()
-    processes.die_with_parent()
+    # Not killed with the supervisor: whatever happens to that, what lies below here is ended first.
+    signal.signal(signal.SIGTERM, _leave)
+    processes.die_with_parent(signal.SIGTERM)
     # Ended workers are asked for, never announced; blocked, the signal can be waited for with a time limit.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -154,11 +157,15 @@ def nursery_main(sock: socket.socket, outputs: Dict[str, int], worker_main: Call
             else:
                 reply = {"pid": os.getpid()}
             sock.sendall(frames.pack(reply))
-    except (EOFError, OSError):
+    except (EOFError, OSError, SystemExit):
         pass
     finally:
         processes.end_descendants(_KILL_LIMIT_S)
         os._exit(0)
+
+
+def _leave(*_: object) -> NoReturn:
+    raise SystemExit
 
 
 def _spawn(
@@ -182,30 +189,38 @@ def _become_worker(
 ) -> NoReturn:
     status = 1
     try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         os.dup2(output, 1)
         os.dup2(output, 2)
         try:
             if request.cpus is not None:
-                os.sched_setaffinity(0, request.cpus)
+                _pin(request.cpus)
             layers = harden(request, keep=[sock.fileno()])
         except (IsolationError, OSError) as error:
             sock.sendall(frames.pack({"error": str(error)}))
             os._exit(1)
         if os.getppid() != nursery:  # it ended before we asked to end with it
             os._exit(1)
-        sock.sendall(frames.pack({"layers": [layer.__dict__ for layer in layers]}))
+        sock.sendall(frames.pack({"layers": [dataclasses.asdict(layer) for layer in layers]}))
         worker_main(sock)
         status = 0
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    except BaseException:
+    except BaseException:  # the fork must not go on with the nursery's own code
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()
         os._exit(status & 0xFF)
+
+
+def _pin(cpus: List[int]) -> None:
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        raise OSError(error.errno, f"the processors {cpus} cannot be used: {error.strerror}") from None
 
 
 def _wait(pid: int, timeout_s: float) -> Dict[str, Any]:
@@ -223,16 +238,21 @@ def _wait(pid: int, timeout_s: float) -> Dict[str, Any]:
 
 def _kill(pid: int, others: List[int]) -> Dict[str, Any]:
     """End ``pid``, all that it started and all that belongs to nobody; gives back their process ids."""
-    end = _wait(pid, 0)
+    was_alive = not _wait(pid, 0)["ended"]
     give_up = time.monotonic() + _KILL_LIMIT_S
-    own = os.getpid()
+    end: Dict[str, Any] = {}
     while time.monotonic() < give_up:
-        # Frozen first: what cannot run cannot fork.
-        roots = [child for child in families.children(own) if child not in others]
-        for member in families.freeze(roots):
-            families.send(member, signal.SIGKILL)
-        for root in roots:
-            os.waitpid(root, 0)
+        # What lost its parent is a child of ours, found in the next round.
+        roots = [child for child in families.children(os.getpid()) if child not in others]
         if not roots:
             break
-    return {"alive": not end["ended"], "code": end.get("code", 0), "status": end.get("status", 0)}
+        for member in families.freeze(roots):  # what cannot run cannot fork
+            families.send(member, signal.SIGKILL)
+        for root in roots:
+            # A driver can hold a process in a call that nothing ends: never wait for ever.
+            ended = _wait(root, give_up - time.monotonic())
+            if ended["ended"]:
+                os.waitpid(root, 0)
+            end = ended if root == pid else end
+    by_us = was_alive and end.get("status", signal.SIGKILL) == signal.SIGKILL
+    return {"by_us": by_us, "code": end.get("code", os.CLD_KILLED), "status": end.get("status", signal.SIGKILL)}

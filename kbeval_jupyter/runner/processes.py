@@ -21,9 +21,9 @@ def _prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-def die_with_parent() -> None:
-    """Have this process killed when its parent ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have this process sent a signal when its parent ends."""
+    _prctl(_PR_SET_PDEATHSIG, number)
 
 
 def hide_memory() -> None:

@@ -3,13 +3,14 @@
 Its workers run the Python text that the test sends and answer with the JSON value of ``result``, or with the error.
 """
 
+import gc
 import socket
 import sys
 import traceback
 
 import torch  # noqa: F401 - as in the server: the workers inherit it
 
-from kbeval_jupyter.runner import frames
+from kbeval_jupyter.runner import frames, isolation
 from kbeval_jupyter.runner.nursery import nursery_main
 
 
@@ -30,5 +31,7 @@ def serve(sock: socket.socket) -> None:
 
 
 if __name__ == "__main__":
+    isolation.prepare()
+    gc.freeze()
     output = int(sys.argv[2])
     nursery_main(socket.socket(fileno=int(sys.argv[1])), {"implementation": output, "reference": output, "timing": output}, serve)

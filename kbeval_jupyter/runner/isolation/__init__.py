@@ -25,6 +25,11 @@ class IsolationError(Exception):
     """A layer is missing where all of them were demanded."""
 
 
+def prepare() -> None:
+    """Find out once, in the server, what forked workers would each find out again."""
+    paths.readable((), "/")
+
+
 def harden(request: SpawnRequest, keep: Iterable[int]) -> List[IsolationLayer]:
     """Shut this process in as ``request`` says, keeping the descriptors ``keep``; gives what became of each layer.
 

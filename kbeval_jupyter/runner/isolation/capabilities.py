@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 
-from .layer import LayerError, last_error, libc, prctl
+from .layer import LayerError, forbid_new_privileges, last_error, libc, prctl
 
 _VERSION_3 = 0x20080522
-_PR_CAPBSET_READ = 23
 _PR_CAPBSET_DROP = 24
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
@@ -23,13 +23,18 @@ def apply(must_read: str) -> str:
     ``must_read`` is a file that has to stay readable: root with no capability cannot enter another user's closed folder, and
     Python may lie in one.
     """
+    forbid_new_privileges()  # or a setuid program would give them back
     permitted = _all_permitted()
+    if not permitted:
+        return ""
     _set_capabilities(effective=0, permitted=permitted)
     kept = 0 if _readable(must_read) else permitted & 1 << _CAP_DAC_READ_SEARCH
     _set_capabilities(effective=permitted, permitted=permitted)  # dropping from the bounding set is a power itself
     for capability in range(_CAP_LAST + 1):
-        if not kept >> capability & 1 and prctl(_PR_CAPBSET_READ, capability) == 1:
-            prctl(_PR_CAPBSET_DROP, capability)  # refused without CAP_SETPCAP; no_new_privs then holds the line at exec
+        refused = not kept >> capability & 1 and prctl(_PR_CAPBSET_DROP, capability) != 0
+        if refused and ctypes.get_errno() == errno.EINVAL:
+            break  # the kernel knows no more
+        # Refused without CAP_SETPCAP: then no_new_privs holds the line at exec.
     prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     _set_capabilities(effective=kept, permitted=kept)
     return f"CAP_DAC_READ_SEARCH was kept: {must_read} lies in a folder that is closed to root" if kept else ""

@@ -32,6 +32,8 @@ def build(requested: Mapping[str, str], inherited: Mapping[str, str], private_di
         "TORCHINDUCTOR_CACHE_DIR": os.path.join(cache, "inductor"),
         "TRITON_CACHE_DIR": os.path.join(cache, "triton"),
         "CUDA_CACHE_PATH": os.path.join(cache, "cuda"),
+        # Its pool of compiling processes needs semaphores in /dev/shm, which belongs to all of the user's programs.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
     })  # fmt: skip
     variables.update(requested)
     # Programs that came with this Python (ninja) are meant, not others of the same name.

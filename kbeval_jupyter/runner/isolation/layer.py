@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
+libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
 
 
 class LayerError(Exception):
@@ -19,11 +19,9 @@ def last_error() -> str:
     return os.strerror(ctypes.get_errno())
 
 
-def prctl(option: int, *arguments: Any) -> int:
-    """Call prctl; -1 on failure. It takes four unsigned longs, and a missing one would be whatever the register held."""
-    words = [argument if isinstance(argument, ctypes.c_void_p) else ctypes.c_ulong(argument) for argument in arguments]
-    words += [ctypes.c_ulong(0)] * (4 - len(words))
-    return int(libc.prctl(option, *words))
+def prctl(option: int, first: int, second: int = 0) -> int:
+    """Call prctl; -1 on failure. Addresses go as integers; the arguments that are not used must be zero."""
+    return int(libc.prctl(option, first, second, 0, 0))
 
 
 def forbid_new_privileges() -> None:

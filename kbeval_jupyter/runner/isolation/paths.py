@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import glob
+import functools
 import os
 import pwd
 import sys
-from typing import Iterable, List, Set
+from typing import Iterable, List
 
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store", "/gnu/store",
@@ -22,26 +22,35 @@ _SETTINGS = (
 )  # fmt: skip
 _PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # NVIDIA (with Tegra and WSL), AMD. Listed anew for every worker: nodes appear when the driver is first used.
-_GPU_DEVICES = ("/dev/nvidia*", "/dev/nvhost*", "/dev/nvmap", "/dev/nvgpu", "/dev/nvsciipc", "/dev/dxg", "/dev/kfd", "/dev/dri")
+_GPU_DEVICES = ("nvidia", "nvhost", "nvmap", "nvgpu", "nvsciipc", "dxg", "kfd", "dri")
 # Folders named by these variables hold compilers and libraries, and may lie in the user's home.
 _TOOL_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH")
 _SEARCH_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
 
 
 def readable(read_paths: Iterable[str], private_dir: str) -> List[str]:
-    """Folders and files that a worker may read and execute; its environment must be in place already."""
-    protected = {_real_home(), os.path.realpath(os.path.dirname(private_dir))}
+    """Folders and files that a worker may read and execute; its environment must be in place already.
+
+    Packages and tools may lie in the user's home (pip --user, pyenv, conda): such folders stay readable, they alone.
+    """
     wanted = [*_SYSTEM, *(f"/etc/{name}" for name in _SETTINGS)]
-    # Packages and tools of the user may lie in the home (pip --user, pyenv, conda): these folders stay readable, alone.
-    wanted += [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path]
-    wanted += [os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))]
+    wanted += [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.dirname(sys.executable)), *sys.path]
     wanted += [os.environ[name] for name in _TOOL_VARIABLES if name in os.environ]
     for name in _SEARCH_VARIABLES:
         wanted += os.environ.get(name, "").split(os.pathsep)
     found: List[str] = []
-    for path in dict.fromkeys(os.path.realpath(path) for path in wanted if os.path.isabs(path)):
-        found += _without(path, protected)
+    for path in sorted({_resolve(path) for path in wanted if os.path.isabs(path) and os.path.exists(path)}):
+        if not found or not path.startswith(found[-1] + "/"):  # sorted: what lies below another follows it
+            found.append(path)
+    for protected in (_real_home(), os.path.realpath(os.path.dirname(private_dir))):
+        found = [part for path in found for part in _without(path, protected)]
     return [*found, *read_paths]
+
+
+@functools.lru_cache(maxsize=None)
+def _resolve(path: str) -> str:
+    # Remembered across forks: the server asks once for what is installed, and following links is half the work.
+    return os.path.realpath(path)
 
 
 def writable(write_paths: Iterable[str], private_dir: str) -> List[str]:
@@ -53,7 +62,7 @@ def writable(write_paths: Iterable[str], private_dir: str) -> List[str]:
 
 def devices() -> List[str]:
     """Device nodes that a worker may open."""
-    return [*_PLAIN_DEVICES, *(node for pattern in _GPU_DEVICES for node in glob.glob(pattern))]
+    return [*_PLAIN_DEVICES, *(f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(_GPU_DEVICES))]
 
 
 def mps_folder() -> str:
@@ -67,20 +76,17 @@ def _real_home() -> str:
     try:
         return os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
-        return os.path.realpath("/root") if os.getuid() == 0 else ""
+        return "/"  # a user without an entry, as in containers: nothing to protect
 
 
-def _without(path: str, protected: Set[str]) -> List[str]:
-    """``path``, or, where something protected lies below it, everything below it but that."""
-    if path in protected or path == "/":
+def _without(path: str, protected: str) -> List[str]:
+    """``path``, or, where the protected folder lies below it, everything below it but that."""
+    if path in (protected, "/"):
         return []
-    if not any(place.startswith(path + "/") for place in protected):
+    if not protected.startswith(path + "/"):
         return [path]
-    parts: List[str] = []
     try:
         names = os.listdir(path)
     except OSError:
         return []
-    for name in names:
-        parts += _without(os.path.join(path, name), protected)
-    return parts
+    return [part for name in names for part in _without(os.path.join(path, name), protected)]

@@ -16,7 +16,7 @@ from .layer import LayerError, forbid_new_privileges, last_error, prctl
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 _REFUSED: Dict[str, Tuple[int, int]] = {  # name: x86_64, aarch64
-    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
     "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424), "process_madvise": (440, 440), "process_mrelease": (448, 448),
     "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282),
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
@@ -67,7 +67,7 @@ def apply(signals_scoped: bool, allow_connect: bool) -> None:
     filter_bytes = ctypes.create_string_buffer(code, len(code))
     header = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(filter_bytes)))
     forbid_new_privileges()
-    if prctl(22, 2, ctypes.c_void_p(ctypes.addressof(header))) != 0:  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    if prctl(22, 2, ctypes.addressof(header)) != 0:  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
         raise LayerError(f"PR_SET_SECCOMP: {last_error()}")
 
 
