@@ -31,9 +31,10 @@ lint: setup
 	$(BIN)/mypy
 	cd js && jlpm check
 
-# The JSON Schema and the TypeScript types, from the dataclasses.
+# The JSON Schema and the TypeScript types, from the dataclasses; the page of options, from their table.
 contract: setup
 	$(BIN)/python -m kbeval_jupyter.model.schema
+	$(BIN)/python -m tools.options_page
 
 # Ratios measured side by side; fails when a promised bound is missed.
 bench: setup

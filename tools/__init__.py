@@ -1,0 +1,1 @@
+"""Scripts around the package: set-up and generated pages."""
