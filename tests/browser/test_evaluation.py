@@ -59,8 +59,9 @@ def prepared(open_notebook: OpenNotebook, kernel: str, name: str, *cells: str) -
     return notebook
 
 
-def log_of(notebook: NotebookPage, cell: int) -> Locator:
-    return notebook.output(cell).get_by_role("log")
+def log_line(notebook: NotebookPage, cell: int, text: str) -> Locator:
+    """A line of the live log, which ends with this text (a name of its source may stand before it)."""
+    return notebook.output(cell).get_by_role("log").locator(".kb-log-line", has_text=re.compile(re.escape(text) + "$"))
 
 
 def cancel_button(notebook: NotebookPage, cell: int) -> Locator:
@@ -96,7 +97,7 @@ def test_a_result_is_shown_saved_and_there_without_a_kernel(open_notebook: OpenN
 def test_output_streams_and_interrupt_stops(open_notebook: OpenNotebook, kernel: str) -> None:
     notebook = prepared(open_notebook, kernel, "interrupt", ENDLESS)
     notebook.run(2)
-    log_of(notebook, 2).get_by_text("line 20", exact=True).wait_for()
+    log_line(notebook, 2, "line 20").wait_for()
     start = time.monotonic()
     notebook.interrupt()
     notebook.wait_done(2)
@@ -110,7 +111,7 @@ def test_output_streams_and_interrupt_stops(open_notebook: OpenNotebook, kernel:
 def test_cancel_stops(open_notebook: OpenNotebook, kernel: str, magic: str) -> None:
     notebook = prepared(open_notebook, kernel, "cancel", magic + ENDLESS)
     notebook.run(2)
-    log_of(notebook, 2).get_by_text("line 20", exact=True).wait_for()
+    log_line(notebook, 2, "line 20").wait_for()
     start = time.monotonic()
     cancel_button(notebook, 2).click()
     notebook.wait_done(2)
@@ -130,12 +131,12 @@ def test_time_around_it_works(open_notebook: OpenNotebook, kernel: str) -> None:
 def test_a_reload_finds_the_log_again(open_notebook: OpenNotebook, kernel: str) -> None:
     notebook = prepared(open_notebook, kernel, "reload", ENDLESS)
     notebook.run(2)
-    log_of(notebook, 2).get_by_text("line 20", exact=True).wait_for()
+    log_line(notebook, 2, "line 20").wait_for()
     notebook.save()
     notebook.reload()
-    log = log_of(notebook, 2)
+    log = notebook.output(2).get_by_role("log")
     log.wait_for()
     notebook.interrupt()
     notebook.wait_idle()
     log.evaluate("element => { element.scrollTop = 0; }")
-    log.get_by_text("line 0", exact=True).wait_for()
+    log_line(notebook, 2, "line 0").wait_for()
