@@ -1,0 +1,109 @@
+import type { Artifact, EvaluationResult, NoteReport } from '../contract';
+import { PLAIN } from '../log/ansi';
+import { renderLine } from '../log/line';
+import { renderFacts } from './correctness';
+import { type Child, h } from './dom';
+import { deviceDetails } from './header';
+import { formatBytes, plural } from './units';
+
+/** What was changed from the defaults, what could not be done and why; warnings first. */
+export function renderNotes(notes: NoteReport[]): Child {
+  if (notes.length === 0) return null;
+  const ordered = [...notes].sort((a, b) => Number(b.level === 'warning') - Number(a.level === 'warning'));
+  return h(
+    'section',
+    { class: 'kb-section', 'data-key': 'notes', 'aria-label': 'Notes' },
+    h('div', { class: 'kb-section-head' }, h('h3', {}, 'Notes')),
+    h(
+      'ul',
+      { class: 'kb-notes' },
+      ordered.map((note) =>
+        h(
+          'li',
+          { 'data-tone': note.level === 'warning' ? 'warn' : 'neutral' },
+          h('span', { class: 'kb-mark', 'aria-hidden': 'true' }, note.level === 'warning' ? '!' : 'i'),
+          h('span', {}, note.text),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Where and with what it ran, and what it left. */
+export function renderSurroundings(result: EvaluationResult): HTMLElement {
+  return h(
+    'section',
+    { class: 'kb-section kb-surroundings', 'data-key': 'surroundings', 'aria-label': 'Environment' },
+    renderEnvironment(result),
+    result.artifacts.length > 0 && renderArtifacts(result.artifacts),
+  );
+}
+
+function renderEnvironment(result: EvaluationResult): HTMLElement {
+  const { device } = result.target;
+  const versions = Object.entries(result.environment).flatMap(([name, value]): [string, string][] =>
+    value === null ? [] : [[name, value]],
+  );
+  const off = result.isolation.filter((layer) => !layer.active);
+  return disclosure(
+    'environment',
+    'Environment',
+    device ? deviceDetails(device) : '',
+    renderFacts([
+      ['target', `${result.target.name} (${result.target.kind})`],
+      ...versions,
+      ['format', result.format],
+      ['seed', String(result.seed)],
+      ['evaluation', result.id],
+    ]),
+    result.isolation.length > 0 &&
+      renderFacts([
+        [
+          'isolation',
+          result.isolation
+            .filter((layer) => layer.active)
+            .map((layer) => layer.name)
+            .join(', ') || 'none',
+        ],
+        ...off.map((layer): [string, string] => [`not active: ${layer.name}`, layer.reason]),
+      ]),
+  );
+}
+
+function renderArtifacts(artifacts: Artifact[]): HTMLElement {
+  return disclosure(
+    'artifacts',
+    'Artifacts',
+    plural(artifacts.length, 'file'),
+    renderFacts(
+      artifacts.map((artifact): [string, string] => [artifact.name, `${artifact.path}, ${formatBytes(artifact.bytes)}`]),
+    ),
+  );
+}
+
+/** The end of the log, as it is kept with a result. */
+export function renderLogTail(lines: string[]): Child {
+  if (lines.length === 0) return null;
+  return h(
+    'section',
+    { class: 'kb-section kb-surroundings', 'data-key': 'log-tail', 'aria-label': 'Log' },
+    disclosure(
+      'log',
+      'Log',
+      `last ${plural(lines.length, 'line')}`,
+      h(
+        'div',
+        { class: 'kb-log-tail', tabindex: 0 },
+        lines.map((text) => renderLine({ source: 'implementation', text, style: PLAIN }, '')),
+      ),
+    ),
+  );
+}
+
+const disclosure = (key: string, title: string, note: string, ...body: Child[]): HTMLElement =>
+  h(
+    'details',
+    { class: 'kb-case', 'data-key': key },
+    h('summary', {}, h('span', { class: 'kb-case-name' }, title), h('span', { class: 'kb-muted' }, note)),
+    ...body,
+  );
