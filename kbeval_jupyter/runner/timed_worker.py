@@ -1,0 +1,85 @@
+"""The judge's side of a worker that is being timed: one sample at a time, stopped in between."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable
+
+from .workers import Worker, WorkerDied, WorkerFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side; an outcome rather than an error
+    """One side raised, died or did not answer while it was timed."""
+
+    def __init__(self, role: str, reason: str, traceback: str = "", late: bool = False) -> None:
+        super().__init__(reason)
+        self.role = role
+        self.reason = reason
+        self.traceback = traceback
+        self.late = late  # it did not answer before the time limit
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One timed call: what the worker's clock says, and what the judge's wall clock around the request says (milliseconds)."""
+
+    own_ms: float
+    wall_ms: float
+
+
+class TimedWorker:
+    """One side of a process pair. ``time_left_s`` bounds every answer; the process is stopped between calls."""
+
+    def __init__(self, worker: Worker, style: str, time_left_s: Callable[[], float]) -> None:
+        self.worker = worker
+        self.style = style
+        self._time_left_s = time_left_s
+        self._sets = 0
+
+    def take_inputs(self, trees: Sequence[dict[str, Any]]) -> None:
+        """Use these input sets, which lie in the input arena, from now on."""
+        self._sets = len(trees)
+        self.worker.resume()
+        self._request("timing_inputs", {"inputs": list(trees)})
+        self.worker.stop()
+
+    def sample(self, number: int, seed: int, warm: bool) -> Sample:
+        """One timed call on input set ``number`` (modulo their count), after a ``warm`` call if asked.
+
+        Raises:
+            TimedCallFailed: with the role of this side.
+        """
+        self.worker.resume()
+        self._request("timing_ready", {"set": number % self._sets, "seed": seed, "style": self.style, "warm": warm})
+        start = time.perf_counter_ns()
+        reply = self._request("timing_call")
+        wall_ns = time.perf_counter_ns() - start
+        self.worker.stop()
+        elapsed_ns = reply.get("ns")
+        if type(elapsed_ns) is not int or elapsed_ns < 0:
+            raise self._failed(str(self.worker.breach("a time that is no number of nanoseconds")))
+        return Sample(elapsed_ns / 1e6, wall_ns / 1e6)
+
+    def output(self) -> dict[str, Any]:
+        """The tree of the last timed call's output; its tensors lie in the output arena."""
+        self.worker.resume()
+        try:
+            return self._request("timing_output")["output"]  # type: ignore[no-any-return]  # checked where it is decoded
+        finally:
+            self.worker.stop()
+
+    def _request(self, op: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
+        limit_s = max(self._time_left_s(), 0.05)
+        try:
+            return self.worker.request(op, fields, timeout_s=limit_s)
+        except WorkerFailed as failure:
+            raise self._failed(failure.summary, failure.traceback) from None
+        except WorkerDied as end:
+            raise self._failed(end.reason, late=self._time_left_s() <= 0) from None
+
+    def _failed(self, reason: str, traceback: str = "", late: bool = False) -> TimedCallFailed:
+        return TimedCallFailed(self.worker.role, reason, traceback, late)

@@ -1,0 +1,41 @@
+"""From the samples of all process pairs to what the result says about a case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .report import CaseTiming
+from .speedup import log_ratios, paired_speedup
+from .statistics import summarise
+from .stopping import summarise_reasons
+from .wall_clock import disagreement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .timed_pair import Measured
+    from .timed_worker import Sample
+    from .wire import Case
+
+
+def case_timing(case: Case, pairs: Sequence[Measured], resolution_ns: int, planned_pairs: int) -> CaseTiming:
+    """Statistics of both sides, the speedup and its claim.
+
+    Where the implementation's clock cannot be believed all times are those of the judge's wall clock; ``reason`` says so.
+    """
+    implementation = [sample for pair in pairs for sample in pair.implementation]
+    reference = [sample for pair in pairs for sample in pair.reference]
+    stop_reason = summarise_reasons([pair.stop_reason for pair in pairs])
+    if not pairs:
+        return CaseTiming(case.name, case.params, None, None, None, stop_reason, "no process pair was timed")
+    doubt = disagreement(implementation, reference)
+
+    def times(samples: Sequence[Sample]) -> list[float]:
+        return [sample.wall_ms if doubt else sample.own_ms for sample in samples]
+
+    sides = [summarise(times(samples), resolution_ns / 1e6, stop_reason) for samples in (implementation, reference)]
+    speedup = None
+    if all(side.median_ms is not None for side in sides):
+        speedup = paired_speedup([log_ratios(times(pair.reference), times(pair.implementation)) for pair in pairs])
+    few = f"{len(pairs)} of {planned_pairs} process pairs fitted into the time limit" if len(pairs) < planned_pairs else ""
+    return CaseTiming(case.name, case.params, sides[0], sides[1], speedup, stop_reason, "; ".join(filter(None, (doubt, few))))
