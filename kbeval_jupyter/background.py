@@ -12,8 +12,10 @@ import contextlib
 import contextvars
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
 
 T = TypeVar("T")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class KernelBenchError(Exception):
@@ -63,7 +65,7 @@ class ProtocolError(KernelBenchError):
     kind = "protocol"
 
 
-class Cancelled(KernelBenchError):
+class Cancelled(KernelBenchError):  # noqa: N818 - a state of an evaluation, not a fault
     """The user stopped the evaluation."""
 
     kind = "cancelled"

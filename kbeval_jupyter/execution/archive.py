@@ -7,14 +7,17 @@ import io
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
 _PACKAGE = "kbeval_runner"
 _IDENTITY = "identity.py"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from kbeval_jupyter.errors import ConnectionLostError, KernelBenchError, ProtocolError, RequestError, TargetError
 from kbeval_jupyter.runner import wire
-from kbeval_jupyter.transports.base import RemoteProcess
+
+if TYPE_CHECKING:
+    from kbeval_jupyter.transports.base import RemoteProcess
 
 HELLO_LIMIT_S = 60.0
 _LINE_LIMIT_BYTES = 256 << 20

@@ -6,20 +6,23 @@ import asyncio
 import hashlib
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from kbeval_jupyter.errors import ConnectionLostError, ProtocolError, TargetError
 from kbeval_jupyter.execution import archive
-from kbeval_jupyter.execution.base import Capabilities
 from kbeval_jupyter.execution.decoder import EventDecoder
 from kbeval_jupyter.execution.link import LinkConnection, LinkStream
 from kbeval_jupyter.runner import wire
-from kbeval_jupyter.transports.base import Transport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from kbeval_jupyter.execution.base import Capabilities
+    from kbeval_jupyter.transports.base import Transport
 
 _CANCEL_LIMIT_S = 2.0
 _RECONNECT_PAUSE_S = 0.2
@@ -179,8 +182,10 @@ class ProcessExecutor:
             return self._link
 
     async def _open_link(self) -> LinkConnection:
-        runner = self._runner or await anyio.to_thread.run_sync(archive.build)
-        folder = self._folder or await anyio.to_thread.run_sync(lambda: PurePosixPath(archive.cached(runner).parent))
+        runner = await anyio.to_thread.run_sync(archive.build) if self._runner is None else self._runner
+        folder = self._folder
+        if folder is None:
+            folder = PurePosixPath(await anyio.to_thread.run_sync(archive.cached, runner)).parent
         path = folder / runner.name
         argv = [self._python, "-I", "-S", str(path), "link"]
         complaint = ""

@@ -24,10 +24,10 @@ def peer(connection: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-def allowed(connection: socket.socket) -> bool:
-    """Whether the peer is this user (or root), and no process that we started ourselves: workers may not connect back."""
+def allowed(connection: socket.socket, ancestor: int) -> bool:
+    """Whether the peer is this user (or root), and not below ``ancestor``: workers may not connect back."""
     pid, uid = peer(connection)
-    return uid in (os.geteuid(), 0) and not processes.is_descendant(pid, os.getpid())
+    return uid in (os.geteuid(), 0) and not processes.is_descendant(pid, ancestor)
 
 
 def greeting(message: dict[str, Any]) -> bytes:
@@ -81,7 +81,7 @@ class Clients:
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
             connection, _ = self._listener.accept()
-            if allowed(connection):
+            if allowed(connection, os.getpid()):
                 self.add(connection)
             else:
                 connection.close()

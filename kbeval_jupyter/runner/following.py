@@ -28,7 +28,7 @@ class Following:
         self.run_dir = ""
         self.hungry = False  # the file may hold more than was read
         self.finished = False
-        self._prefix = evaluation_id.encode() + b" "
+        self.prefix = evaluation_id.encode() + b" "
         self._skip = after + 1
         self._file: int | None = None
         self._partial = b""
@@ -92,7 +92,7 @@ class Following:
             del lines[:skipped]
         if lines and lines[-1].startswith(_FINISHED):
             self.finished = True
-        return b"".join(self._prefix + line + b"\n" for line in lines)
+        return b"".join(self.prefix + line + b"\n" for line in lines)
 
     @property
     def abandoned(self) -> bool:

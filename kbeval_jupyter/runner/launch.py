@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
+from typing import Any
 
 from .identity import RUNNER
 from .user_folder import socket_path
@@ -18,6 +20,8 @@ _PASSED_ON = (
     "ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "PYTORCH_ROCM_ARCH",
     "HSA_OVERRIDE_GFX_VERSION", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KBEVAL_SERVER_IDLE_S",
 )  # fmt: skip
+
+_LOG_TAIL_BYTES = 4000
 
 _SET = {
     "OMP_WAIT_POLICY": "PASSIVE",  # judge and worker would spin against each other: ten times slower
@@ -48,26 +52,49 @@ def program() -> str:
     return os.path.abspath(sys.argv[0])
 
 
-def start_server(path: str) -> int:
-    """Start a server for ``path``, detached; returns a descriptor on which one line tells how that went."""
-    import subprocess
+class StartingServer:
+    """A server that was just started, detached; ``fd`` is readable when it has said how that went."""
 
-    ready, told = os.pipe()
-    with open(log_path(path), "wb") as log:
-        subprocess.Popen(
-            [sys.executable, program(), "serve", path, str(told)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env=server_environment(),
-            pass_fds=[told],
-            start_new_session=True,
-        )
-    os.close(told)
-    return ready
+    def __init__(self, path: str) -> None:
+        import subprocess
 
+        self.waiting: list[str] = []  # evaluations that need it
+        self._path = path
+        self._answer = b""
+        self.fd, told = os.pipe()
+        try:
+            with open(self._log_path(), "wb") as log:
+                subprocess.Popen(
+                    [sys.executable, program(), "serve", path, str(told)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd="/",
+                    env=server_environment(),
+                    pass_fds=[told],
+                    start_new_session=True,
+                )
+        except OSError:
+            os.close(self.fd)
+            raise
+        finally:
+            os.close(told)
 
-def log_path(path: str) -> str:
-    """Where the server of a socket writes what goes wrong."""
-    return path + ".log"
+    def outcome(self) -> dict[str, Any] | None:
+        """What it said: {"ready": true} or {"error": {kind, message, hint}}; None where more is to come."""
+        data = os.read(self.fd, 1 << 16)
+        self._answer += data
+        if data and not self._answer.endswith(b"\n"):
+            return None
+        os.close(self.fd)
+        if data:
+            outcome: dict[str, Any] = json.loads(self._answer)
+            return outcome
+        with open(self._log_path(), "rb") as log:
+            tail = log.read()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace").strip()
+        return {
+            "error": {"kind": "server_failed", "message": f"the server of {sys.executable} ended while it started", "hint": tail}
+        }
+
+    def _log_path(self) -> str:
+        return self._path + ".log"

@@ -13,15 +13,18 @@ import selectors
 import signal
 import struct
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .following import Following, GoneError
 from .identity import RUNNER
 
+if TYPE_CHECKING:
+    from .launch import StartingServer
+
 _OUT_LIMIT_BYTES = 1 << 20
 _REQUEST_LIMIT_BYTES = 1 << 30
+_CANCELLED = b'{"kind":"finished","seq":0,"t":0.0,"verdict":"cancelled","reason":"cancelled before it started","input_secret":null,"error":null}'
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,80}\Z")
-_LOG_TAIL_BYTES = 4000
 
 
 class Link:
@@ -40,7 +43,7 @@ class Link:
         self._evaluations: dict[str, Following] = {}
         self._plans: dict[str, bytes] = {}  # framed; kept until the supervisor has greeted
         self._retried: set[str] = set()
-        self._starting: tuple[int, bytearray, list[str]] | None = None  # the server's answer so far, who waits for it
+        self._starting: StartingServer | None = None
         self._server: str | None = None
         self._open = True
 
@@ -108,8 +111,9 @@ class Link:
         following = self._evaluations.get(evaluation_id)
         if following is None:
             return  # has ended meanwhile
-        if following.connection is None and not following.run_dir:
-            self._fail(evaluation_id, _error("cancelled", "cancelled before it started"))
+        if following.connection is None and not following.run_dir:  # the server is still starting
+            self._out += following.prefix + _CANCELLED + b"\n"
+            self._forget(evaluation_id)
         following.cancel()
 
     # --- the server -----------------------------------------------------------------------------------------------------
@@ -139,45 +143,34 @@ class Link:
         self._fail(evaluation_id, _error("server_failed", f"the server of {sys.executable} did not take the evaluation{cause}"))
 
     def _start_server(self, evaluation_id: str) -> None:
-        from .launch import start_server
+        from .launch import StartingServer
 
         assert self._server is not None
         if self._starting is None:
             try:
-                ready = start_server(self._server)
+                self._starting = StartingServer(self._server)
             except OSError as error:
                 self._fail(evaluation_id, _error("server_failed", f"the server could not be started: {error}"))
                 return
-            self._starting = (ready, bytearray(), [])
-            self._selector.register(ready, selectors.EVENT_READ, self._on_server)
-        self._starting[2].append(evaluation_id)
+            self._selector.register(self._starting.fd, selectors.EVENT_READ, self._on_server)
+        self._starting.waiting.append(evaluation_id)
 
     def _on_server(self) -> None:
-        assert self._starting is not None
-        ready, answer, waiting = self._starting
-        data = os.read(ready, 1 << 16)
-        answer += data
-        if data and b"\n" not in data:
+        starting = self._starting
+        assert starting is not None
+        self._selector.unregister(starting.fd)
+        outcome = starting.outcome()
+        if outcome is None:
+            self._selector.register(starting.fd, selectors.EVENT_READ, self._on_server)
             return
-        self._selector.unregister(ready)
-        os.close(ready)
         self._starting = None
-        message = json.loads(answer) if data else {"error": self._server_died()}
-        for evaluation_id in waiting:
+        for evaluation_id in starting.waiting:
             if evaluation_id not in self._evaluations:
                 continue  # cancelled meanwhile
-            if "error" in message:
-                self._fail(evaluation_id, message["error"])
+            if "error" in outcome:
+                self._fail(evaluation_id, outcome["error"])
             else:
                 self._submit(evaluation_id)
-
-    def _server_died(self) -> dict[str, str]:
-        from .launch import log_path
-
-        assert self._server is not None
-        with open(log_path(self._server), "rb") as log:
-            tail = log.read()[-_LOG_TAIL_BYTES:].decode("utf-8", "replace").strip()
-        return _error("server_failed", f"the server of {sys.executable} ended while it started", tail)
 
     # --- evaluations ----------------------------------------------------------------------------------------------------
 

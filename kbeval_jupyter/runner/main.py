@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    from .offspring import Parts
 
 _USAGE = "usage: kbeval-runner link | serve SOCKET READY_FD"
 
 
-def main(load_parts: Callable[[], object] | None = None) -> int:
+def main(load_parts: Callable[[], Parts] | None = None) -> int:
     """Run the sub-command of ``sys.argv``. ``load_parts`` imports the programs of an evaluation; tests put others in."""
     arguments = sys.argv[1:]
     if arguments == ["link"]:
@@ -25,7 +28,7 @@ def main(load_parts: Callable[[], object] | None = None) -> int:
     return 2
 
 
-def _load_parts() -> object:
+def _load_parts() -> Parts:
     from . import judge, worker
     from .offspring import Parts
 

@@ -117,8 +117,9 @@ def _become(name: str, standard_input: int, output: int, keep: list[int]) -> Non
 
 
 def _judge_process(judge: Callable[..., None], sock: socket.socket, nursery: socket.socket) -> None:
+    workers = Nursery(nursery)
     try:
         message = frames.receive(sock)
     except EOFError:  # no valid request came
         return
-    judge(wire.plan_from_json(message["plan"]), message["run_dir"], Nursery(nursery), SupervisorChannel(sock))
+    judge(wire.plan_from_json(message["plan"]), message["run_dir"], workers, SupervisorChannel(sock))

@@ -18,11 +18,13 @@ import secrets
 import shutil
 import subprocess
 import time
-from typing import Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from .run_protocol import CONTROL, EVENTS
 from .user_folder import checked_folder, temporary_root
-from .wire import PlanFile
+
+if TYPE_CHECKING:
+    from .wire import PlanFile
 
 TEMPORARY_FOLDERS = ("reference", "implementation", "private")
 _PREFIX = "run-"
@@ -122,6 +124,5 @@ def _remove(path: str) -> None:
         pass
     except (OSError, RecursionError):
         # Folders without permissions, or nested deeper than a path may be long: these tools cope with both.
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(["chmod", "-R", "u+rwx", "--", path], **quiet)
-        subprocess.run(["rm", "-rf", "--", path], **quiet)
+        for command in (["chmod", "-R", "u+rwx", "--", path], ["rm", "-rf", "--", path]):
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)

@@ -1,4 +1,4 @@
-"""The warm server: has imported torch, accepts, forks. It reads nothing, so no request is ever in its memory."""
+"""The warm server: has imported torch, and forks. It neither accepts nor reads, so no request is ever in its memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import fcntl
 import gc
 import json
 import os
+import select
 import signal
 import socket
+import sys
+import time
 import traceback
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
-from . import clients, processes
+from . import processes, standby
+
+if TYPE_CHECKING:
+    from .offspring import Parts
 
 _IDLE_S = "KBEVAL_SERVER_IDLE_S"
 _DEFAULT_IDLE_S = 300.0
+_RETRY_S = 0.5
 _TRACEBACK_CHARACTERS = 4000
 
 
-def serve(path: str, ready_fd: int, load_parts: Callable[[], object]) -> None:
+def serve(path: str, ready_fd: int, load_parts: Callable[[], Parts]) -> None:
     """Listen at ``path`` until idle; one line on ``ready_fd`` says when that works, or why it does not.
 
     ``load_parts`` imports the programs of an evaluation and returns them as ``Parts``.
@@ -42,7 +49,7 @@ def serve(path: str, ready_fd: int, load_parts: Callable[[], object]) -> None:
     gc.collect()
     gc.freeze()  # children must not touch, and so copy, every page that holds objects
     _tell(ready_fd, {"ready": True})
-    _accept_until_idle(listener, path, parts)
+    _keep_standby(listener, path, parts)
 
 
 def _served(path: str) -> bool:
@@ -67,59 +74,53 @@ def _listen(path: str) -> socket.socket:
     return listener
 
 
-def _accept_until_idle(listener: socket.socket, path: str, parts: object) -> None:
-    listener.settimeout(float(os.environ.get(_IDLE_S, _DEFAULT_IDLE_S)))
+def _keep_standby(listener: socket.socket, path: str, parts: Parts) -> None:
+    """Have one standby supervisor at any time, until none was needed for the idle time."""
+    idle_s = float(os.environ.get(_IDLE_S, _DEFAULT_IDLE_S))
+    listener.setblocking(False)
+    server_alive, alive = os.pipe()
     while True:
-        try:
-            connection, _ = listener.accept()
-        except socket.timeout:
+        accepted = _fork_standby(listener, server_alive, alive, parts)
+        readable, _, _ = select.select([accepted], [], [], idle_s)
+        if not readable:
             break
-        _hand_over(connection, listener, parts)
+        if os.read(accepted, 1) != standby.ACCEPTED:
+            time.sleep(_RETRY_S)  # it died waiting: no memory, no process ids
+        os.close(accepted)
     with open(path + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        # Whoever connected in the last moment is still served.
-        listener.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                _hand_over(listener.accept()[0], listener, parts)
 
 
-def _hand_over(connection: socket.socket, listener: socket.socket, parts: object) -> None:
-    if clients.allowed(connection):
-        try:
-            child = os.fork()
-        except OSError:  # no memory, no process ids: the client sees its connection end and says so
-            traceback.print_exc()
-            child = -1
-        if child == 0:
-            _become_supervisor(connection, listener, parts)
-    connection.close()
-
-
-def _become_supervisor(connection: socket.socket, listener: socket.socket, parts: object) -> None:
-    from .supervisor import supervise
-
-    status = 1
+def _fork_standby(listener: socket.socket, server_alive: int, alive: int, parts: Parts) -> int:
+    """A new standby; returns a descriptor that tells when it has accepted, and ends when it dies."""
+    read_end, write_end = os.pipe()
+    child = -1
     try:
-        listener.close()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        supervise(connection, parts)  # type: ignore[arg-type]  # load_parts made it
-        status = 0
-    except BaseException:
+        child = os.fork()
+    except OSError:
         traceback.print_exc()
-    finally:
-        os._exit(status)
+    if child == 0:
+        status = 1
+        try:
+            os.close(alive)
+            os.close(read_end)
+            standby.stand_by(listener, server_alive, write_end, parts)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(write_end)
+    return read_end
 
 
 def _import_torch() -> dict[str, str] | None:
     """Import torch without touching a device; returns what is wrong as kind, message, hint."""
-    import sys
-
     try:
         import torch
-        import torch.nn.functional  # noqa: F401
+        import torch.nn.functional
     except ModuleNotFoundError as error:
         if error.name == "torch":
             return {
@@ -137,8 +138,6 @@ def _import_torch() -> dict[str, str] | None:
 
 
 def _broken_torch() -> dict[str, str]:
-    import sys
-
     text = traceback.format_exc().strip()
     return {
         "kind": "broken_torch",

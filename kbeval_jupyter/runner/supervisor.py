@@ -6,7 +6,6 @@ It runs no code of a user and nothing of torch. Whatever happens to the judge, t
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import signal
 import socket
@@ -15,53 +14,19 @@ import traceback
 from typing import Any
 
 from . import frames, processes, rundir, wire
-from .clients import Clients, greeting
+from .clients import Clients
 from .endings import Deadlines, Ending
 from .event_file import EventFile
 from .logs import LogBudget, LogPipe, LogSource
-from .offspring import Offspring, Parts, SupervisorChannel, fork_offspring
-from .typed_json import JsonTypeError
-from .user_folder import UnsafeFolderError
+from .offspring import Offspring, SupervisorChannel
 
-__all__ = ["Parts", "SupervisorChannel", "supervise"]
+__all__ = ["Supervisor", "SupervisorChannel"]
 
 HEARTBEAT_S = 5.0
-LOG_PAUSE_S = 0.004  # a pipe rests this long after it was drained, so that a fast writer makes few large events
+LOG_PAUSE_S = 0.004  # from the first byte in a pipe until it is drained: a fast writer makes few large events
 SIZE_CHECK_S = 0.25
-_REQUEST_LIMIT_S = 60.0
-_KILL_LIMIT_S = 10.0
+KILL_LIMIT_S = 10.0
 _READ_BYTES = 1 << 18
-
-
-def supervise(connection: socket.socket, parts: Parts) -> None:
-    """Serve the one request that comes over ``connection``; returns when its evaluation is over and nothing of it is left."""
-    started_at = time.monotonic()
-    os.setsid()
-    processes.set_name("kbeval-superv")
-    processes.adopt_orphans()
-    offspring = fork_offspring(parts)
-    try:
-        connection.settimeout(_REQUEST_LIMIT_S)
-        request = frames.receive(connection)
-        plan = wire.plan_from_json(request)
-        run_dir = rundir.create(plan.run_root)
-        rundir.lay_down(run_dir, plan.files, plan.limits.run_dir_bytes)
-        os.chdir(run_dir)
-        supervisor = Supervisor(plan, run_dir, offspring, started_at)
-    except EOFError:
-        processes.end_descendants(_KILL_LIMIT_S)
-        return
-    except (JsonTypeError, rundir.UnsafePathError, UnsafeFolderError, OSError, ValueError) as error:
-        processes.end_descendants(_KILL_LIMIT_S)
-        kind = "host" if isinstance(error, OSError) else "request"
-        with contextlib.suppress(OSError):
-            connection.sendall(greeting({"error": {"kind": kind, "message": str(error), "hint": ""}}))
-        return
-    offspring.judge.setblocking(True)
-    offspring.judge.sendall(frames.pack({"plan": request, "run_dir": run_dir}))
-    offspring.judge.setblocking(False)
-    supervisor.run(connection)
-    rundir.remove_old(os.path.dirname(run_dir))
 
 
 class Supervisor:
@@ -81,7 +46,7 @@ class Supervisor:
         self._pipes = [LogPipe(source, fd, self._log) for source, fd in offspring.outputs.items()]
         for pipe in self._pipes:
             pipe.start(plan.limits.line_bytes)
-        self._resting: dict[LogPipe, float] = {}
+        self._waiting: dict[LogPipe, float] = {}
         self._next_size_check = started_at + SIZE_CHECK_S
         self._deadlines = Deadlines()
         if plan.timeout_s:
@@ -114,6 +79,7 @@ class Supervisor:
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
         self._waker = waker
         self._selector.register(wake, selectors.EVENT_READ, lambda: self._on_child(wake))
+        self._offspring.judge.setblocking(False)
         self._selector.register(self._offspring.judge, selectors.EVENT_READ, self._on_judge)
         for pipe in self._pipes:
             self._register(pipe)
@@ -125,9 +91,7 @@ class Supervisor:
 
     def _on_output(self, pipe: LogPipe) -> None:
         self._selector.unregister(pipe.fd)
-        pipe.drain()
-        if pipe.open:
-            self._resting[pipe] = time.monotonic() + LOG_PAUSE_S
+        self._waiting[pipe] = time.monotonic() + LOG_PAUSE_S
 
     def _on_judge(self) -> None:
         try:
@@ -169,14 +133,15 @@ class Supervisor:
             self._deadlines.next(),
             self._events.last_at + HEARTBEAT_S,
             self._next_size_check,
-            *self._resting.values(),
+            *self._waiting.values(),
         )
         return max(0.0, wake_at - now)
 
     def _check_time(self) -> None:
         now = time.monotonic()
-        for pipe in [pipe for pipe, until in self._resting.items() if until <= now]:
-            del self._resting[pipe]
+        for pipe in [pipe for pipe, until in self._waiting.items() if until <= now]:
+            del self._waiting[pipe]
+            pipe.drain()
             if pipe.open:
                 self._register(pipe)
         if now >= self._events.last_at + HEARTBEAT_S:
@@ -248,7 +213,7 @@ class Supervisor:
             self._emit(wire.Log(source, text))
 
     def _finish(self, ending: Ending) -> None:
-        all_dead, _ = processes.end_descendants(_KILL_LIMIT_S)
+        all_dead, _ = processes.end_descendants(KILL_LIMIT_S)
         try:
             self._last_words(ending, all_dead)
         except OSError as error:
@@ -273,7 +238,7 @@ class Supervisor:
         for stage in self._open_stages:
             self._emit(wire.StageFinished(stage, "failed", None, ending.reason))  # type: ignore[arg-type]  # named by the judge
         if not all_dead:
-            self._emit(wire.Note("survivors", f"processes did not end within {_KILL_LIMIT_S:g} s of SIGKILL", "warning"))
+            self._emit(wire.Note("survivors", f"processes did not end within {KILL_LIMIT_S:g} s of SIGKILL", "warning"))
 
 
 def _machinery_fault(error: BaseException) -> Ending:

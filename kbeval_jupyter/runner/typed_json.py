@@ -6,6 +6,7 @@ The annotations are read as text, because Python 3.9 cannot evaluate ``str | Non
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import sys
 from typing import Any, Literal, get_args, get_origin
@@ -26,20 +27,25 @@ def decode(cls: type, data: Any, where: str) -> Any:
     if unknown:
         raise JsonTypeError(f"{where}: unknown key {unknown[0]!r}; valid: {', '.join(fields)}")
     values = {}
+    kinds = _annotations(cls)
     for name, field in fields.items():
         if name in data:
-            values[name] = _value(_annotation(cls, str(field.type)), data[name], f"{where}.{name}")
+            values[name] = _value(kinds[name], data[name], f"{where}.{name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise JsonTypeError(f"{where}: {name!r} is missing")
     return cls(**values)
 
 
-def _annotation(cls: type, text: str) -> Any:
-    """The type that an annotation names; ``(type, None)`` where None is allowed too."""
+@functools.lru_cache(maxsize=None)
+def _annotations(cls: type) -> dict[str, Any]:
+    """The type of each field; ``(type, None)`` where None is allowed too."""
     names = vars(sys.modules[cls.__module__])
-    if text.endswith(_OPTIONAL):
-        return (eval(text[: -len(_OPTIONAL)], names), None)
-    return eval(text, names)
+    kinds = {}
+    for field in dataclasses.fields(cls):
+        text = str(field.type)
+        kind = eval(text[: -len(_OPTIONAL)] if text.endswith(_OPTIONAL) else text, names)
+        kinds[field.name] = (kind, None) if text.endswith(_OPTIONAL) else kind
+    return kinds
 
 
 def _value(kind: Any, data: Any, where: str) -> Any:
@@ -79,7 +85,7 @@ def _container(origin: Any, args: tuple[Any, ...], data: Any, where: str) -> Any
 
 def _scalar(kind: Any, data: Any, where: str) -> Any:
     accepted = (int, float) if kind is float else (kind,)
-    if isinstance(data, bool) and kind is not bool or not isinstance(data, accepted):
+    if (isinstance(data, bool) and kind is not bool) or not isinstance(data, accepted):
         raise JsonTypeError(f"{where}: expected {kind.__name__}, got {_shown(data)}")
     if kind is float:
         if not math.isfinite(data):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -16,17 +17,14 @@ class UnsafeFolderError(OSError):
 def checked_folder(path: str) -> str:
     """The folder, made with mode 0700 where it is missing; raises ``UnsafeFolderError`` where it is not ours alone."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    try:
+    with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise UnsafeFolderError(f"{path} is not a folder")
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise UnsafeFolderError(
-            f"{path} must belong to user {os.geteuid()} with mode 0700; it belongs to {status.st_uid}, mode {status.st_mode & 0o777:04o}"
-        )
+        found = f"belongs to user {status.st_uid}, mode {status.st_mode & 0o777:04o}"
+        raise UnsafeFolderError(f"{path} must belong to user {os.geteuid()} with mode 0700; it {found}")
     return path
 
 

@@ -1,8 +1,8 @@
 """The plan that goes to a target and the events that come back: the single source of both.
 
-An event travels as one line of strict JSON: ``{"kind": …, "seq": n, "t": seconds, …fields}``. ``seq`` counts from 0 without a gap,
-``t`` is seconds on a monotonic clock since the supervisor started. The first event is ``started`` and carries the wire version; the
-last is ``finished``. Unknown kinds are kept and shown as notes by the client.
+An event travels as one line of strict JSON: ``{"kind": …, "seq": n, "t": seconds, …fields}``. ``seq`` counts from 0 without a
+gap, ``t`` is seconds on a monotonic clock since the supervisor started. The judge's first event is ``started``, which carries the
+wire version; the last event is ``finished``. Unknown kinds are kept and shown as notes by the client.
 """
 
 from __future__ import annotations

@@ -7,14 +7,17 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import anyio
-from anyio.abc import Process
 
 from kbeval_jupyter.errors import ConnectionLostError, TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from anyio.abc import Process
 
 _STDERR_TAIL_BYTES = 8192
 _SEND_LIMIT_S = 60.0
@@ -87,7 +90,12 @@ class LocalTransport:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the process object owns it
         try:
             process = await anyio.open_process(
-                list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, **env}, start_new_session=True
+                list(argv),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, **env},
+                start_new_session=True,
             )
         except OSError as error:
             stderr.close()
