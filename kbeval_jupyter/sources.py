@@ -43,9 +43,7 @@ def from_value(value: Path | str | Source, name: str) -> Source:
         return from_path(value)
     if isinstance(value, str):
         if "\n" not in value and value.endswith((".py", ".ipynb")):
-            raise RequestError(
-                f"{name} is the text {value!r}, which looks like a file name", f"pass Path({value!r}) for a file"
-            )
+            raise RequestError(f"{name} is the text {value!r}, which looks like a file name", f"pass Path({value!r}) for a file")
         return from_text(value, name)
     raise RequestError(f"{name} must be a Path (a file) or a str (source text), got {type(value).__name__}")
 
@@ -62,21 +60,24 @@ def from_notebook(path: Path, label: str) -> Source:
 
 def notebook_cells(path: Path) -> dict[str, str]:
     """Label to cell body, for all cells of a notebook that begin with one of our cell magics and name something."""
-    import nbformat
-
-    try:
-        notebook: Any = nbformat.reads(_read_text(path), as_version=4)
-    except RequestError:
-        raise
-    except Exception as error:  # nbformat raises what its JSON and schema libraries raise
-        raise RequestError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from error
     found = {}
-    for cell in notebook.cells:
+    for cell in read_notebook(path).cells:
         first_line, _, body = str(cell.source).partition("\n")
         match = MAGIC.match(first_line) if cell.cell_type == "code" else None
         if match and (label := _label(match["magic"], match["arguments"])):
             found[label] = body
     return found
+
+
+def read_notebook(path: Path) -> Any:
+    """The notebook as nbformat's nodes; raises RequestError where it is none."""
+    import nbformat
+
+    text = _read_text(path)
+    try:
+        return nbformat.reads(text, as_version=4)
+    except Exception as error:  # nbformat raises what its JSON and schema libraries raise
+        raise RequestError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from error
 
 
 def _label(magic: str, arguments: str) -> str | None:

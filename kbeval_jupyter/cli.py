@@ -1,0 +1,130 @@
+"""The ``kbeval`` command: thin over the same requests as the magics."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import __version__
+from .errors import KernelBenchError, RequestError, unknown_name
+from .options import OptionParser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+EXIT_OK, EXIT_FAILED, EXIT_TARGET, EXIT_CANCELLED = 0, 1, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status: 0 passed, 1 another verdict, 2 wrong request, 3 target failed, 130 cancelled."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if not words or words[0] in ("-h", "--help", "help"):
+            print(USAGE)
+            return EXIT_OK if words else RequestError.exit_code
+        if words[0] == "--version":
+            print(f"kbeval {__version__}")
+            return EXIT_OK
+        return (COMMANDS.get(words[0]) or _unknown(words[0]))(words[1:])
+    except KernelBenchError as error:
+        print_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_CANCELLED
+    except BrokenPipeError:  # whoever read our output has gone
+        sys.stdout = sys.stderr
+        return EXIT_FAILED
+    except Exception:
+        traceback.print_exc()
+        return EXIT_TARGET
+
+
+def print_error(error: KernelBenchError) -> None:
+    """One line, and the hint below it."""
+    print(f"kbeval: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+
+
+def _unknown(word: str) -> NoReturn:
+    raise RequestError(unknown_name("command", word, COMMANDS))
+
+
+def _run(words: list[str]) -> int:
+    from .cli_run import run
+
+    return run(words)
+
+
+def _targets(words: list[str]) -> int:
+    from .targets.config import load_configuration
+
+    parser = OptionParser(prog="kbeval targets", description="Show the targets that are configured for this folder.")
+    parser.add_argument("action", choices=("list", "show"), nargs="?", default="list")
+    parser.add_argument("name", nargs="?", help="for show; default: the default target")
+    given = parser.parse(words)
+    configuration = load_configuration()
+    if given.action == "list":
+        for name, settings in sorted(configuration.targets.items()):
+            mark = "*" if name == configuration.default else " "
+            print(f"{mark} {name:<20} {settings.kind:<14} {configuration.origins[name] or 'built in'}")
+        return EXIT_OK
+    settings = configuration.resolve(given.name)
+    values: dict[str, Any] = dataclasses.asdict(settings)  # type: ignore[call-overload]  # every kind's settings are a dataclass
+    print(f"[targets.{settings.name}]  # {configuration.origins[settings.name] or 'built in'}")
+    print(f'kind = "{settings.kind}"')
+    for key, value in values.items():
+        if key != "name" and value not in (None, ()):
+            print(f"{key} = {_toml(value)}")
+    return EXIT_OK
+
+
+def _toml(value: Any) -> str:
+    return (
+        f"[{', '.join(map(_toml, value))}]"
+        if isinstance(value, tuple)
+        else f'"{value}"'
+        if isinstance(value, str)
+        else str(value)
+    )
+
+
+def _doctor(words: list[str]) -> int:
+    from . import doctor
+
+    OptionParser(prog="kbeval doctor", description="What this machine can do, and what to install for the rest.").parse(words)
+    findings = doctor.examine()
+    print(doctor.render(findings))
+    return EXIT_OK if doctor.can_evaluate(findings) else EXIT_FAILED
+
+
+def _show(words: list[str]) -> int:
+    from .rendering import text
+    from .saved import saved_results
+
+    parser = OptionParser(prog="kbeval show", description="Print the results that are saved in a notebook.")
+    parser.add_argument("notebook", type=Path)
+    results = saved_results(parser.parse(words).notebook)
+    if not results:
+        raise RequestError("the notebook holds no results", "results are saved with the cells that made them")
+    print("\n\n".join(text.render(result) for result in results))
+    return EXIT_OK
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": _run, "targets": _targets, "doctor": _doctor, "show": _show}
+USAGE = """usage: kbeval COMMAND …
+
+  run --reference FILE --impl FILE   evaluate an implementation; kbeval run --help lists the options
+  targets list|show [NAME]           where evaluations can run
+  doctor                             what this machine can do, and what to install for the rest
+  show NOTEBOOK                      the results that are saved in a notebook
+
+FILE may be a cell of a notebook: notebook.ipynb#LABEL
+exit status: 0 passed, 1 any other verdict, 2 wrong request, 3 the target failed, 130 cancelled"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
