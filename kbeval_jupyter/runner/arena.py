@@ -25,7 +25,7 @@ DTYPES: dict[str, Any] = {
     name: getattr(torch, name)
     for name in (
         "float32", "float64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
-        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex32", "complex64", "complex128",
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128",
     )
     if hasattr(torch, name)
 }  # fmt: skip
