@@ -40,7 +40,7 @@ def run(words: list[str]) -> int:
         outputs = Outputs.open(given.json, given.events, quiet=given.quiet)
         request = _request(given)
         if given.dry_run:
-            return outputs.finish(api.dry_run(request), EXIT_OK)
+            return outputs.finish_dry_run(api.dry_run(request))
     except KernelBenchError as error:
         return _report_error(error, json_name)
     with contextlib.closing(outputs), _terminable():
@@ -153,6 +153,12 @@ class Outputs:
             sys.stdout.write((text.short(result) if self.quiet else text.render(result)) + "\n")
         write_json(result, self.json_name)
         return status
+
+    def finish_dry_run(self, result: EvaluationResult) -> int:
+        """Write the plan, which is the log of such a result."""
+        if self.json_name != STANDARD_OUTPUT:
+            sys.stdout.write("\n".join(result.log_tail) + "\n")
+        return self.finish(result, EXIT_OK, say=False)
 
     def close(self) -> None:
         """Close the event file."""

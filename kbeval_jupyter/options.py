@@ -186,7 +186,7 @@ class OptionParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Every complaint of argparse."""
-        raise RequestError(message, self.format_usage().strip())
+        raise RequestError(message, f"{self.prog} --help lists the options")
 
     def parse(self, words: list[str]) -> argparse.Namespace:
         """The options in ``words``; raises RequestError for what is left over."""
@@ -196,7 +196,7 @@ class OptionParser(argparse.ArgumentParser):
         word = rest[0].partition("=")[0]
         valid = [string for action in self._actions for string in action.option_strings if string.startswith("--")]
         if not word.startswith("-"):
-            raise RequestError(f"unexpected word {rest[0]!r}", self.format_usage().strip())
+            self.error(f"unexpected word {rest[0]!r}")
         if word.removeprefix("--") in LATER:
             raise RequestError(f"option {word} is not in this version; valid: {', '.join(sorted(valid))}")
         raise RequestError(unknown_name("option", word, valid))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STAGES: tuple[StageName, ...] = ("compile", "correctness", "benchmark")  # in the order in which they run
 ALL = "all"
 NAME_CHARACTERS = 120
+SHOWN_FILES = 20
 
 
 def new_id() -> str:
@@ -92,7 +93,8 @@ def describe(plan: wire.Plan, target: str) -> str:
         ("stages", ", ".join(plan.stages)),
         ("checks", f"{plan.trials} trials a case, seed {plan.seed}, " + (", ".join(tolerance) or "tolerances by dtype")),
         ("time limits", f"{plan.timeout_s:g} s in all, {plan.build_timeout_s:g} s to build, {plan.budget_s:g} s to measure"),
-        *(("file", f"{file.folder}/{file.path}, {len(base64.b64decode(file.data))} bytes") for file in plan.files),
+        *(("file", f"{file.folder}/{file.path}, {len(base64.b64decode(file.data))} bytes") for file in plan.files[:SHOWN_FILES]),
+        *([("files", f"and {len(plan.files) - SHOWN_FILES} more")] if len(plan.files) > SHOWN_FILES else []),
     ]
     return "\n".join(f"{name:<15}{value}" for name, value in rows)
 

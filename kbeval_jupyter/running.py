@@ -130,7 +130,7 @@ class RunningEvaluation:
 
     def _refuse(self, fault: str) -> None:
         """The verdict on an implementation that need not be run to be judged."""
-        self._take({"kind": "stage_finished", "stage": "compile", "status": "failed", "seconds": 0.0, "reason": fault})
+        self._take({"kind": "stage_finished", "stage": "compile", "status": "failed", "seconds": None, "reason": fault})
         self._end("compile_failed", fault)
 
     def _end(self, verdict: str, reason: str, error: dict[str, str] | None = None) -> None:

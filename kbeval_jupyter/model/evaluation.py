@@ -194,7 +194,7 @@ class Evaluation:
             artifacts=list(self._artifacts),
             log_tail=self._log.lines(),
             input_secret=finished.input_secret if finished else None,
-            seconds=self._elapsed_s if finished else None,
+            seconds=self._elapsed_s if started and finished else None,
             error=finished.error if finished else None,
         )
 

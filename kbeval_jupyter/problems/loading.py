@@ -89,7 +89,7 @@ def _check_implementation(source: Source, fmt: Format) -> tuple[str, list[NoteRe
     ignored = [name for name in fmt.input_functions if name in module.definitions]
     if not ignored:
         return "", []
-    text = f"the implementation's own {' and '.join(ignored)} is ignored: inputs come from the reference"
+    text = f"the implementation defines {' and '.join(ignored)} too: ignored, inputs come from the reference"
     return "", [NoteReport("ignored_inputs", text)]
 
 
