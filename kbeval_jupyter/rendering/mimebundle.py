@@ -20,8 +20,12 @@ def bundle(result: EvaluationResult) -> dict[str, Any]:
 
 
 def payload(result: EvaluationResult, limit_bytes: int = LIMIT_BYTES) -> dict[str, Any]:
-    """``to_json()``, thinned where it is larger than ``limit_bytes``; a note then says what is missing."""
-    data = result.to_json()
+    """``to_json()``, thinned where it is larger than ``limit_bytes``."""
+    return thinned(result.to_json(), limit_bytes)
+
+
+def thinned(data: dict[str, Any], limit_bytes: int) -> dict[str, Any]:
+    """A result's JSON made smaller in place, least important things first, until it fits; a note then says what is missing."""
     dropped: list[str] = []
     for thin in _THINNERS:
         if _size_bytes(data) <= limit_bytes:
