@@ -108,7 +108,8 @@ class LogPipe:
     def __init__(self, source: LogSource, fd: int, deliver: Callable[[LogSource, str], None]) -> None:
         self.source = source
         self.fd = fd
-        self.open = True
+        self.open = True  # False once all writers have gone
+        self._closed = False
         self._deliver = deliver
         self._text: TextLines | None = None
 
@@ -126,15 +127,16 @@ class LogPipe:
             except BlockingIOError:
                 return
             if not data:
-                self.close()
+                self.open = False
                 return
             taken += len(data)
             self._send(self._text.feed(data))
 
     def close(self) -> None:
         """Deliver the rest of the text and close the pipe. Idempotent."""
-        if self.open:
-            self.open = False
+        self.open = False
+        if not self._closed:
+            self._closed = True
             os.close(self.fd)
             if self._text is not None:
                 self._send(self._text.end())

@@ -27,7 +27,7 @@ def run_judge(plan, run_dir, nursery, channel) -> None:
         worker.sock.sendall(frames.pack({"code": code}))
         return worker
 
-    names = dict(plan=plan, run_dir=run_dir, channel=channel, spawn=spawn, wire=wire, report=report, frames=frames)
+    names = dict(plan=plan, run_dir=run_dir, channel=channel, workers=nursery, spawn=spawn, wire=wire, report=report, frames=frames)
     code = Path(run_dir, "reference", "judge.py").read_text()
     exec(compile(code, "judge.py", "exec"), names)
 
