@@ -194,10 +194,9 @@ def _become_worker(
         os.dup2(output, 1)
         os.dup2(output, 2)
         try:
-            if request.cpus is not None:
-                _pin(request.cpus)
+            _settle(request)
             layers = harden(request, keep=[sock.fileno()])
-        except (IsolationError, OSError) as error:
+        except (SpawnError, IsolationError, OSError) as error:
             sock.sendall(frames.pack({"error": str(error)}))
             os._exit(1)
         if os.getppid() != nursery:  # it ended before we asked to end with it
@@ -216,11 +215,16 @@ def _become_worker(
         os._exit(status & 0xFF)
 
 
-def _pin(cpus: List[int]) -> None:
+def _settle(request: SpawnRequest) -> None:
     try:
-        os.sched_setaffinity(0, cpus)
+        os.chdir(request.private_dir)
     except OSError as error:
-        raise OSError(error.errno, f"the processors {cpus} cannot be used: {error.strerror}") from None
+        raise SpawnError(f"the worker's folder {request.private_dir} cannot be entered: {error.strerror}") from None
+    if request.cpus is not None:
+        try:
+            os.sched_setaffinity(0, request.cpus)
+        except OSError as error:
+            raise SpawnError(f"the processors {request.cpus} cannot be used: {error.strerror}") from None
 
 
 def _wait(pid: int, timeout_s: float) -> Dict[str, Any]:

@@ -1,28 +1,66 @@
-"""A real nursery for tests, in a process that has imported torch once: python nursery_process.py SOCKET_FD OUTPUT_FD.
+"""A real nursery for tests, in a process of its own that has imported torch once; and a worker that runs what it is sent."""
 
-Its workers run the Python text that the test sends and answer with the JSON value of ``result``, or with the error.
-"""
+from __future__ import annotations
 
 import gc
+import os
 import socket
+import subprocess
 import sys
 import traceback
-
-import torch  # noqa: F401 - as in the server: the workers inherit it
+from pathlib import Path
+from typing import Any
 
 from kbeval_jupyter.runner import frames, isolation
-from kbeval_jupyter.runner.nursery import nursery_main
+from kbeval_jupyter.runner.nursery import Nursery, WorkerProcess, nursery_main
+
+
+class NurseryProcess:
+    """Starts this file as a program; the test is the judge. ``output`` is the read end of all workers' output."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        self.output, write_end = os.pipe()
+        with theirs:
+            handed = (theirs.fileno(), write_end)
+            command = [sys.executable, __file__, *map(str, handed)]
+            self.process = subprocess.Popen(command, pass_fds=handed)
+        os.close(write_end)
+        self.sock = ours
+        self.judge = Nursery(ours)
+
+    def close(self) -> int:
+        """End it as a judge that is gone would; gives its exit status."""
+        self.sock.close()
+        os.close(self.output)
+        return self.process.wait(timeout=20)
+
+
+def ask(worker: WorkerProcess, code: str) -> Any:
+    """The value of ``result`` after ``code`` ran in the worker; raises AssertionError with its traceback."""
+    reply = attempt(worker, code)
+    assert "error" not in reply, reply["traceback"]
+    return reply["result"]
+
+
+def attempt(worker: WorkerProcess, code: str) -> dict[str, Any]:
+    """What became of ``code`` in the worker: {"result": …} or {"error": …, "traceback": …}."""
+    worker.sock.sendall(frames.pack({"code": code}))
+    reply = frames.receive(worker.sock)
+    assert isinstance(reply, dict)
+    return reply
 
 
 def serve(sock: socket.socket) -> None:
+    """Run Python text until the judge is gone."""
     names: dict[str, object] = {"__name__": "probe"}
     while True:
         try:
             code = frames.receive(sock)["code"]
         except EOFError:
             return
+        names.pop("result", None)
         try:
-            names.pop("result", None)
             exec(compile(code, "<probe>", "exec"), names)
             reply = {"result": names.get("result")}
         except Exception as error:
@@ -31,7 +69,11 @@ def serve(sock: socket.socket) -> None:
 
 
 if __name__ == "__main__":
+    import torch  # noqa: F401 - as in the server: the workers inherit it
+
     isolation.prepare()
     gc.freeze()
-    output = int(sys.argv[2])
-    nursery_main(socket.socket(fileno=int(sys.argv[1])), {"implementation": output, "reference": output, "timing": output}, serve)
+    write_end = int(sys.argv[2])
+    Path("/proc/self/comm").write_text("kbeval-nursery")
+    outputs = dict.fromkeys(("implementation", "reference", "timing"), write_end)
+    nursery_main(socket.socket(fileno=int(sys.argv[1])), outputs, serve)

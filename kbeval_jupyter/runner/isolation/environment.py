@@ -44,9 +44,8 @@ def build(requested: Mapping[str, str], inherited: Mapping[str, str], private_di
 
 
 def apply(requested: Mapping[str, str], private_dir: str) -> None:
-    """Replace this process's environment and go to its private folder."""
+    """Replace this process's environment."""
     variables = build(requested, os.environ, private_dir)
     os.environ.clear()
     os.environ.update(variables)
     tempfile.tempdir = None  # remembered from before the fork
-    os.chdir(private_dir)

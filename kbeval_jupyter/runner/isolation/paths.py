@@ -38,12 +38,14 @@ def readable(read_paths: Iterable[str], private_dir: str) -> List[str]:
     wanted += [os.environ[name] for name in _TOOL_VARIABLES if name in os.environ]
     for name in _SEARCH_VARIABLES:
         wanted += os.environ.get(name, "").split(os.pathsep)
+    # Each by itself: a folder inside the home that was named stays, though one around the home loses all of it.
+    parts = {_resolve(path) for path in wanted if os.path.isabs(path) and os.path.exists(path)}
+    for protected in (_real_home(), os.path.realpath(os.path.dirname(private_dir))):
+        parts = {part for path in parts for part in _without(path, protected)}
     found: List[str] = []
-    for path in sorted({_resolve(path) for path in wanted if os.path.isabs(path) and os.path.exists(path)}):
+    for path in sorted(parts):
         if not found or not path.startswith(found[-1] + "/"):  # sorted: what lies below another follows it
             found.append(path)
-    for protected in (_real_home(), os.path.realpath(os.path.dirname(private_dir))):
-        found = [part for path in found for part in _without(path, protected)]
     return [*found, *read_paths]
 
 
