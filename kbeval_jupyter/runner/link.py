@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _OUT_LIMIT_BYTES = 1 << 20
 _REQUEST_LIMIT_BYTES = 1 << 30
-_CANCELLED = b'{"kind":"finished","seq":0,"t":0.0,"verdict":"cancelled","reason":"cancelled before it started","input_secret":null,"error":null}'
+_CANCELLED = (
+    b'{"kind":"finished","seq":0,"t":0.0,"verdict":"cancelled","reason":"cancelled before it started",'
+    b'"input_secret":null,"error":null}'
+)
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,80}\Z")
 
 

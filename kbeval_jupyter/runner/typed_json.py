@@ -43,7 +43,7 @@ def _annotations(cls: type) -> dict[str, Any]:
     kinds = {}
     for field in dataclasses.fields(cls):
         text = str(field.type)
-        kind = eval(text[: -len(_OPTIONAL)] if text.endswith(_OPTIONAL) else text, names)
+        kind = eval(text.removesuffix(_OPTIONAL), names)
         kinds[field.name] = (kind, None) if text.endswith(_OPTIONAL) else kind
     return kinds
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from kbeval_jupyter.runner.main import main  # noqa: E402 - the path comes first
+from kbeval_jupyter.runner.main import main
 
 
 def run_judge(plan, run_dir, nursery, channel) -> None:
@@ -27,7 +27,9 @@ def run_judge(plan, run_dir, nursery, channel) -> None:
         worker.sock.sendall(frames.pack({"code": code}))
         return worker
 
-    names = dict(plan=plan, run_dir=run_dir, channel=channel, workers=nursery, spawn=spawn, wire=wire, report=report, frames=frames)
+    names = dict(
+        plan=plan, run_dir=run_dir, channel=channel, workers=nursery, spawn=spawn, wire=wire, report=report, frames=frames
+    )
     code = Path(run_dir, "reference", "judge.py").read_text()
     exec(compile(code, "judge.py", "exec"), names)
 
