@@ -2,7 +2,17 @@ import type { BenchmarkReport, CaseTiming, Speedup, TimingStats } from '../contr
 import { renderFacts } from './correctness';
 import { h } from './dom';
 import { boxScale, logScale, percent, type Scale } from './scale';
-import { formatBytes, formatCount, formatMs, formatParams, formatRatio, type TimeUnit, timeUnit } from './units';
+import {
+  formatBytes,
+  formatCount,
+  formatInterval,
+  formatMs,
+  formatParams,
+  formatRatio,
+  formatTick,
+  type TimeUnit,
+  timeUnit,
+} from './units';
 import { CLAIMS } from './verdict';
 
 const MANY_CASES = 4; // from here on the times of a case are shown when it is opened
@@ -17,7 +27,9 @@ export function renderBenchmark(report: BenchmarkReport): HTMLElement {
     'section',
     { class: 'kb-section', 'data-key': 'benchmark', 'aria-label': 'Benchmark' },
     h('div', { class: 'kb-section-head' }, h('h3', {}, 'Benchmark'), h('span', { class: 'kb-muted' }, head)),
-    report.cases.map((timing) => renderCase(timing, scale, report.cases.length < MANY_CASES, timing.name === report.worst_case)),
+    report.cases.map((timing) =>
+      renderCase(timing, scale, report.cases.length < MANY_CASES, speedups.length > 1 && timing.name === report.worst_case),
+    ),
     h(
       'details',
       { class: 'kb-case', 'data-key': 'method' },
@@ -26,6 +38,7 @@ export function renderBenchmark(report: BenchmarkReport): HTMLElement {
         ['method', report.method],
         ['cache flush before every call', report.flush_bytes > 0 ? formatBytes(report.flush_bytes) : 'none'],
         ['ends', report.stop_rule],
+        ['boxes', 'line: median; box: middle half of the samples; whiskers: furthest sample within 1.5 box lengths'],
       ]),
     ),
   );
@@ -44,20 +57,19 @@ function renderCase(timing: CaseTiming, scale: Scale, open: boolean, worst: bool
       timing.speedup && renderSpeedup(timing.speedup, scale),
     ),
     timing.reason && h('p', { class: 'kb-trial-reason' }, timing.reason),
-    renderTimes(timing),
+    (timing.implementation || timing.reference) && renderTimes(timing),
   );
 }
 
 function renderSpeedup(speedup: Speedup, scale: Scale): HTMLElement {
   const { title, tone } = CLAIMS[speedup.claim];
-  const interval = `${formatRatio(speedup.ci_low)} to ${formatRatio(speedup.ci_high)}`;
   const low = scale(speedup.ci_low);
   return h(
     'span',
     {
       class: 'kb-interval',
       'data-tone': tone,
-      title: `95 % interval ${interval}; the line stands at 1×, where both are equally fast`,
+      title: '95 % interval; the dashed line stands at 1×, where both are equally fast',
     },
     h(
       'span',
@@ -67,7 +79,7 @@ function renderSpeedup(speedup: Speedup, scale: Scale): HTMLElement {
       h('span', { class: 'kb-interval-point', style: `left:${percent(scale(speedup.estimate))}` }),
     ),
     h('strong', {}, formatRatio(speedup.estimate)),
-    h('span', { class: 'kb-interval-text' }, `${title}, 95 % ${interval}`),
+    h('span', { class: 'kb-interval-text' }, `${title}, 95 % CI ${formatInterval(speedup)}`),
   );
 }
 
@@ -83,17 +95,12 @@ function renderTimes(timing: CaseTiming): HTMLElement {
     { class: 'kb-times' },
     sides.map(([name, stats]) => stats && renderSide(name, stats, scale, unit)),
     h('p', { class: 'kb-axis', 'aria-hidden': 'true' }, renderTicks(scale, unit)),
-    h('p', { class: 'kb-muted kb-times-note' }, timesNote(timing)),
+    timing.stop_reason && h('p', { class: 'kb-muted kb-times-note' }, timing.stop_reason),
   );
 }
 
-const timesNote = (timing: CaseTiming): string =>
-  ['Line: median. Box: middle half of the samples. Whiskers: 1.5 box lengths at most.', timing.stop_reason]
-    .filter(Boolean)
-    .join(' ');
-
 function renderTicks(scale: Scale, unit: TimeUnit): HTMLElement[] {
-  return scale.ticks.map((tick) => h('span', { style: `left:${percent(scale(tick))}` }, formatMs(tick, unit)));
+  return scale.ticks.map((tick) => h('span', { style: `left:${percent(scale(tick))}` }, formatTick(tick, unit)));
 }
 
 function renderSide(name: string, stats: TimingStats, scale: Scale, unit: TimeUnit): HTMLElement {

@@ -1,4 +1,4 @@
-import type { CaseReport, CorrectnessReport, ElementSample, OutputReport } from '../contract';
+import type { CaseReport, ElementSample, EvaluationResult, OutputReport } from '../contract';
 import { type Child, h } from './dom';
 import { formatCount, formatIndex, formatNumber, formatParams, formatPercent, plural } from './units';
 
@@ -9,7 +9,9 @@ interface CaseGroup {
 }
 
 /** Which cases are right, and for each that is not: where, how far off, and what the values look like. */
-export function renderCorrectness(report: CorrectnessReport): HTMLElement {
+export function renderCorrectness(result: EvaluationResult): Child {
+  const report = result.correctness;
+  if (!report) return null;
   const groups = groupByCase(report.cases);
   const failing = groups.filter((group) => group.failed.length > 0);
   const passing = groups.filter((group) => group.failed.length === 0);
@@ -17,7 +19,7 @@ export function renderCorrectness(report: CorrectnessReport): HTMLElement {
     'section',
     { class: 'kb-section', 'data-key': 'correctness', 'aria-label': 'Correctness' },
     h('div', { class: 'kb-section-head' }, h('h3', {}, 'Correctness'), h('span', { class: 'kb-muted' }, summary(report))),
-    failing.map((group, i) => renderFailing(group, i === 0)),
+    failing.map((group, i) => renderFailing(group, i === 0, result.reason)),
     passing.length > 0 && renderPassing(passing),
   );
 }
@@ -33,14 +35,14 @@ function groupByCase(cases: CaseReport[]): CaseGroup[] {
   return [...groups.values()];
 }
 
-function summary(report: CorrectnessReport): string {
+function summary(report: NonNullable<EvaluationResult['correctness']>): string {
   const weights = { state_dict: 'weights copied from the reference', seed: 'weights by seed' };
   const parts = [`${formatCount(report.cases_passed)} of ${plural(report.cases_total, 'case')} right`];
   if (report.weights) parts.push(weights[report.weights]);
   return parts.join(' · ');
 }
 
-function renderFailing(group: CaseGroup, open: boolean): HTMLElement {
+function renderFailing(group: CaseGroup, open: boolean, headline: string): HTMLElement {
   const [first, ...others] = group.failed;
   if (!first) throw new Error('a failing group has a failed trial');
   const trials = group.trials.length > 1 ? `wrong in ${group.failed.length} of ${plural(group.trials.length, 'trial')}` : '';
@@ -55,23 +57,18 @@ function renderFailing(group: CaseGroup, open: boolean): HTMLElement {
       h('span', { class: 'kb-params' }, formatParams(first.params)),
       h('span', { class: 'kb-muted' }, trials),
     ),
-    renderTrial(first),
+    renderTrial(first, headline),
     others.map((trial) =>
-      h(
-        'details',
-        { class: 'kb-trial', 'data-key': trial.trial },
-        h('summary', {}, `Trial ${trial.trial + 1}`),
-        renderTrial(trial),
-      ),
+      h('details', { class: 'kb-trial', 'data-key': trial.trial }, h('summary', {}, `Trial ${trial.trial}`), renderTrial(trial)),
     ),
   );
 }
 
-function renderTrial(trial: CaseReport): HTMLElement {
+function renderTrial(trial: CaseReport, headline = ''): HTMLElement {
   return h(
     'div',
     { class: 'kb-trial-body' },
-    trial.reason && h('p', { class: 'kb-trial-reason' }, trial.reason),
+    trial.reason && trial.reason !== headline && h('p', { class: 'kb-trial-reason' }, trial.reason),
     renderWarnings(trial.warnings),
     trial.outputs.map(renderOutput),
   );
@@ -185,7 +182,7 @@ function renderHistogram(histogram: Record<string, number>): Child {
         h(
           'tr',
           {},
-          h('th', { scope: 'row' }, name),
+          h('th', { scope: 'row' }, name.startsWith('1e') ? `≥ ${name}` : name),
           h('td', { class: 'kb-histogram-bar' }, h('span', { style: `width:${(100 * count) / largest}%` })),
           h('td', {}, formatCount(count)),
         ),

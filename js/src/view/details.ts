@@ -1,4 +1,4 @@
-import type { Artifact, EvaluationResult, NoteReport } from '../contract';
+import type { Artifact, EvaluationResult, NoteReport, Verdict } from '../contract';
 import { PLAIN } from '../log/ansi';
 import { renderLine } from '../log/line';
 import { renderFacts } from './correctness';
@@ -46,7 +46,7 @@ function renderEnvironment(result: EvaluationResult): HTMLElement {
   );
   const off = result.isolation.filter((layer) => !layer.active);
   return disclosure(
-    'environment',
+    { key: 'environment' },
     'Environment',
     device ? deviceDetails(device) : '',
     renderFacts([
@@ -72,7 +72,7 @@ function renderEnvironment(result: EvaluationResult): HTMLElement {
 
 function renderArtifacts(artifacts: Artifact[]): HTMLElement {
   return disclosure(
-    'artifacts',
+    { key: 'artifacts' },
     'Artifacts',
     plural(artifacts.length, 'file'),
     renderFacts(
@@ -81,14 +81,18 @@ function renderArtifacts(artifacts: Artifact[]): HTMLElement {
   );
 }
 
+/** Verdicts that what was printed explains: compiler output, a traceback, the last sign of life. */
+const LOG_IS_EVIDENCE = new Set<Verdict>(['compile_failed', 'crashed', 'timed_out', 'invalid_reference', 'error']);
+
 /** The end of the log, as it is kept with a result. */
-export function renderLogTail(lines: string[]): Child {
+export function renderLogTail(result: EvaluationResult): Child {
+  const lines = result.log_tail;
   if (lines.length === 0) return null;
   return h(
     'section',
     { class: 'kb-section kb-surroundings', 'data-key': 'log-tail', 'aria-label': 'Log' },
     disclosure(
-      'log',
+      { key: 'log', open: LOG_IS_EVIDENCE.has(result.verdict) },
       'Log',
       `last ${plural(lines.length, 'line')}`,
       h(
@@ -100,10 +104,10 @@ export function renderLogTail(lines: string[]): Child {
   );
 }
 
-const disclosure = (key: string, title: string, note: string, ...body: Child[]): HTMLElement =>
+const disclosure = ({ key, open }: { key: string; open?: boolean }, title: string, note: string, ...body: Child[]): HTMLElement =>
   h(
     'details',
-    { class: 'kb-case', 'data-key': key },
+    { class: 'kb-case', 'data-key': key, open },
     h('summary', {}, h('span', { class: 'kb-case-name' }, title), h('span', { class: 'kb-muted' }, note)),
     ...body,
   );

@@ -1,5 +1,4 @@
 import type { EvaluationResult, Snapshot } from '../contract';
-import { renderLogTail } from './details';
 import { h } from './dom';
 import { renderHeader } from './header';
 import { renderResults } from './results';
@@ -14,7 +13,6 @@ export function renderFrozen(result: EvaluationResult): HTMLElement {
     { class: 'kb', 'aria-label': 'Kernel evaluation' },
     renderHeader(snapshot, false),
     stages.length > 0 && renderStages(stages),
-    renderResults(result),
-    renderLogTail(result.log_tail),
+    renderResults(result, true),
   );
 }

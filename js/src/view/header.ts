@@ -1,6 +1,6 @@
 import type { DeviceInfo, EvaluationResult, Snapshot } from '../contract';
 import { h } from './dom';
-import { formatElapsed, formatMemory, formatRatio } from './units';
+import { formatElapsed, formatInterval, formatMemory, formatRatio, plural } from './units';
 import { CLAIMS, MARKS, runningStage, STAGES, VERDICTS } from './verdict';
 
 /** The finding first: verdict, reason, speedup; below it what was evaluated and where. */
@@ -41,15 +41,12 @@ function renderSpeedup(result: EvaluationResult): HTMLElement | null {
   if (speedup === null) return null;
   const cases = result.benchmark?.cases ?? [];
   const only = cases.length === 1 ? cases[0]?.speedup : null;
-  const claim = only ? CLAIMS[only.claim] : null;
   const below = only
-    ? `${claim?.title} than the reference`
-        .replace('same speed than', 'same speed as')
-        .replace('ambiguous than the reference', 'ambiguous')
-    : `geometric mean of ${cases.length} cases`;
+    ? `${CLAIMS[only.claim].title}, 95 % CI ${formatInterval(only)}`
+    : `geometric mean of ${plural(cases.length, 'case')}`;
   return h(
     'p',
-    { class: 'kb-speedup', 'data-tone': claim?.tone ?? (speedup >= 1 ? 'good' : 'bad') },
+    { class: 'kb-speedup', 'data-tone': only ? CLAIMS[only.claim].tone : speedup >= 1 ? 'good' : 'bad' },
     h('strong', {}, formatRatio(speedup)),
     h('span', {}, below),
   );

@@ -78,7 +78,7 @@ export class LiveView {
     const fingerprint = resultsFingerprint(snapshot.result);
     if (fingerprint !== this.shown) {
       this.shown = fingerprint;
-      patch(this.results, renderResults(snapshot.result));
+      patch(this.results, renderResults(snapshot.result, false));
     }
     this.announce(snapshot);
     this.tick();

@@ -1,18 +1,19 @@
 import type { EvaluationResult } from '../contract';
 import { renderBenchmark } from './benchmark';
 import { renderCorrectness } from './correctness';
-import { renderNotes, renderSurroundings } from './details';
+import { renderLogTail, renderNotes, renderSurroundings } from './details';
 import { h } from './dom';
 
-/** All evidence of a result, as far as there is any; what failed comes before how fast it was. */
-export function renderResults(result: EvaluationResult): HTMLElement {
+/** All evidence of a result, as far as there is any; what failed comes before how fast it was. A live view has a log of its own. */
+export function renderResults(result: EvaluationResult, withLog: boolean): HTMLElement {
   return h(
     'div',
     { class: 'kb-results' },
     result.benchmark && result.verdict === 'passed' && renderBenchmark(result.benchmark),
-    result.correctness && renderCorrectness(result.correctness),
+    renderCorrectness(result),
     result.benchmark && result.verdict !== 'passed' && renderBenchmark(result.benchmark),
     renderNotes(result.notes),
+    withLog && renderLogTail(result),
     renderSurroundings(result),
   );
 }

@@ -30,7 +30,7 @@ export function boxScale(values: number[]): Scale {
 }
 
 function roundTicks(low: number, high: number): number[] {
-  const raw = (high - low) / 3;
+  const raw = (high - low) / 4;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5, 10].find((factor) => factor * power >= raw) ?? 10) * power;
   const ticks: number[] = [];

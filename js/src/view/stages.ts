@@ -24,7 +24,7 @@ function renderStage(stage: StageProgress): HTMLElement {
 function statusText(stage: StageProgress): string {
   if (stage.status === 'running') return stage.total ? `${formatCount(stage.done)} of ${formatCount(stage.total)}` : 'running';
   if (stage.status === 'waiting') return 'waiting';
-  if (stage.status === 'skipped') return 'skipped';
+  if (stage.status === 'skipped') return stage.message ? `skipped: ${stage.message}` : 'skipped';
   const failed = stage.status === 'failed' ? 'failed' : '';
   return [failed, stage.seconds === null ? '' : formatElapsed(stage.seconds)].filter(Boolean).join(', ');
 }

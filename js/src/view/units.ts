@@ -9,7 +9,7 @@ export function formatNumber(value: number | null): string {
   if (value === null) return MISSING;
   if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size >= 1e-3 && size < 1e5) return trimmed(value, 3);
+  if (size >= 1e-3 && size < 1e5) return trimmed(value);
   return value
     .toExponential(2)
     .replace(/\.?0+e/, 'e')
@@ -37,7 +37,7 @@ export function timeUnit(durationsMs: (number | null)[]): TimeUnit {
   return TIME_UNITS.find((unit) => largest * unit.perMs >= 1) ?? (TIME_UNITS.at(-1) as TimeUnit);
 }
 
-/** A measured duration, four significant digits: `0.4123 ms`, `17.02 µs`. */
+/** A measured duration: `1.930 ms`, `17.02 µs`; in a given unit also `0.412 ms`. */
 export function formatMs(durationMs: number | null, unit = timeUnit([durationMs])): string {
   return durationMs === null ? MISSING : `${fixed(durationMs * unit.perMs, 4)} ${unit.name}`;
 }
@@ -52,6 +52,13 @@ export function formatElapsed(seconds: number | null): string {
   return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
 }
 
+/** A round value of an axis: `0.5 ms`. */
+export const formatTick = (durationMs: number, unit: TimeUnit): string => `${trimmed(durationMs * unit.perMs)} ${unit.name}`;
+
+/** An interval of ratios: `1.79–1.90`. */
+export const formatInterval = (interval: { ci_low: number; ci_high: number }): string =>
+  `${fixed(interval.ci_low, 3)}–${fixed(interval.ci_high, 3)}`;
+
 /** A speedup: `1.84×`. */
 export const formatRatio = (value: number | null): string => (value === null ? MISSING : `${fixed(value, 3)}×`);
 
@@ -59,7 +66,7 @@ export const formatRatio = (value: number | null): string => (value === null ? M
 export function formatPercent(percent: number): string {
   if (percent > 0 && percent < 0.01) return '<0.01 %';
   if (percent < 100 && percent > 99.99) return '>99.99 %';
-  return `${trimmed(percent, percent < 1 ? 2 : 3)} %`;
+  return `${trimmed(percent)} %`;
 }
 
 const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
@@ -72,7 +79,7 @@ export function formatBytes(bytes: number): string {
     value /= 1000;
     unit++;
   }
-  return `${unit === 0 ? value : trimmed(value, 3)} ${BYTE_UNITS[unit]}`;
+  return `${unit === 0 ? value : trimmed(value)} ${BYTE_UNITS[unit]}`;
 }
 
 /** Device memory in GiB, as vendors name it. */
@@ -89,13 +96,15 @@ export const formatParams = (params: Record<string, unknown>): string =>
 
 export const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 
+/** So many digits, of which a leading zero counts as one; never fewer than three that say something. */
 function fixed(value: number, significant: number): string {
   if (value === 0) return '0';
   const before = Math.floor(Math.log10(Math.abs(value))) + 1;
-  return value.toFixed(Math.max(0, significant - Math.max(1, before)));
+  return value.toFixed(Math.max(0, significant - Math.max(1, before), 3 - before));
 }
 
-const trimmed = (value: number, significant: number): string => {
-  const text = fixed(value, Math.max(significant, significant - Math.floor(Math.log10(Math.abs(value) || 1))));
+/** Three digits without zeros at the end. */
+function trimmed(value: number): string {
+  const text = fixed(value, 3);
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
-};
+}

@@ -27,8 +27,8 @@ export const STAGES: Record<StageName, string> = {
 export const CLAIMS: Record<Claim, { title: string; tone: Tone }> = {
   FASTER: { title: 'faster', tone: 'good' },
   SLOWER: { title: 'slower', tone: 'bad' },
-  SAME: { title: 'same speed', tone: 'neutral' },
-  AMBIGUOUS: { title: 'ambiguous', tone: 'warn' },
+  SAME: { title: 'no difference', tone: 'neutral' },
+  AMBIGUOUS: { title: 'not clear', tone: 'warn' },
 };
 
 export const MARKS: Record<Tone, string> = { good: '✓', bad: '✕', warn: '!', neutral: '–', running: '' };

@@ -1,0 +1,6 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: { environment: 'happy-dom', include: ['test/**/*.test.ts'], restoreMocks: true },
+  server: { fs: { allow: ['..'] } }, // tests/golden is shared with the Python tests
+});
