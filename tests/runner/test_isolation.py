@@ -100,7 +100,7 @@ class Attack(NamedTuple):
 
 ATTACKS = {
     # the judge's memory, descriptors, environment
-    "read memory": Attack("f = open(f'/proc/{VICTIM}/mem', 'rb'); f.seek(ADDRESS); result = f.read(16)", anywhere=False),
+    "read memory": Attack("f = open(f'/proc/{VICTIM}/mem', 'rb'); f.seek(ADDRESS); result = f.read(16).hex()", anywhere=False),
     "ptrace": Attack("result = call(NR['ptrace'], 0x4206, VICTIM, 0, 0) == 0", anywhere=False),
     "process_vm_readv": Attack(
         """
@@ -123,7 +123,10 @@ result = call(NR["process_vm_readv"], VICTIM, local, 1, struct.pack("QQ", ADDRES
     ),
     "list the run directory": Attack("result = os.listdir(RUN_DIR)"),
     "list the home": Attack("result = os.listdir(HOME) or 'empty'"),
-    "infect site-packages": Attack("open(f'{SITE}/kbeval_attack', 'w'); os.remove(f'{SITE}/kbeval_attack'); result = 1"),
+    "infect site-packages": Attack(
+        "open(f'{SITE}/kbeval_attack', 'w'); os.remove(f'{SITE}/kbeval_attack'); result = 1",
+        anywhere=os.access(pytest.__file__, os.W_OK),
+    ),
     "hard link to a secret": Attack("os.link(f'{RUN_DIR}/reference/reference.py', 'mine'); result = open('mine').read()"),
     "symbolic link to a secret": Attack("os.symlink(f'{RUN_DIR}/reference/reference.py', 's'); result = open('s').read()"),
     "fill /dev/shm": Attack("p = f'/dev/shm/kbeval-{os.getpid()}'; open(p, 'w'); os.remove(p); result = 1"),
@@ -137,17 +140,6 @@ result = call(NR["process_vm_readv"], VICTIM, local, 1, struct.pack("QQ", ADDRES
     "stop it": Attack("os.kill(VICTIM, signal.SIGCONT); result = 1"),
     "signal its group": Attack("os.killpg(os.getpgid(VICTIM), 0); result = 1"),
     "signal through a pidfd": Attack("signal.pidfd_send_signal(os.pidfd_open(VICTIM), 0); result = 1"),
-    "signal on input": Attack(
-        """
-import fcntl
-a, b = socket.socketpair()
-fcntl.fcntl(a, fcntl.F_SETOWN, VICTIM)
-fcntl.fcntl(a, 10, signal.SIGCONT)
-fcntl.fcntl(a, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
-result = False
-""",
-        anywhere=False,
-    ),
     "pin it": Attack("os.sched_setaffinity(VICTIM, os.sched_getaffinity(VICTIM)); result = 1"),
     "change its scheduling": Attack("os.sched_setscheduler(VICTIM, os.SCHED_OTHER, os.sched_param(0)); result = 1"),
     "lower its priority": Attack("os.setpriority(os.PRIO_PROCESS, VICTIM, os.getpriority(os.PRIO_PROCESS, VICTIM)); result = 1"),
@@ -276,6 +268,25 @@ def test_an_implementation_cannot_touch_another_worker(spawn: Spawn) -> None:
         assert "PermissionError" in attempt(attacker, f"import os; {code}")["error"]
 
 
+# The kernel sends a signal of one's choice to a process of one's choice when something can be read.
+SIGNAL_ON_INPUT = """
+import fcntl, os, signal, socket
+a, b = socket.socketpair()
+fcntl.fcntl(a, 10, signal.SIGTERM)  # F_SETSIG
+fcntl.fcntl(a, fcntl.F_SETOWN, {pid})
+fcntl.fcntl(a, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+b.send(b"x")
+"""
+
+
+def test_no_signal_on_input_to_another_worker(spawn: Spawn) -> None:
+    other = spawn()
+    attempt(spawn(hardening="full"), SIGNAL_ON_INPUT.format(pid=other.pid))
+    assert ask(other, "result = 'alive'") == "alive"
+    ask(spawn(left_out=OPEN), SIGNAL_ON_INPUT.format(pid=other.pid))
+    assert other.exit_reason(10.0) == "was killed by signal 15 (SIGTERM)"
+
+
 def test_own_folders_and_given_paths_are_reachable(spawn: Spawn, tmp_path: Path) -> None:
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "weights").write_text("numbers")
@@ -390,8 +401,9 @@ def test_filter_jumps_stay_inside_for_both_architectures() -> None:
 
 def test_signals_are_held_by_seccomp_where_landlock_cannot(spawn: Spawn, scene: Scene) -> None:
     worker = spawn(left_out={"landlock": "an old kernel"})
-    for name in ("look for it by signal", "signal its group", "signal through a pidfd", "signal on input"):
+    for name in ("look for it by signal", "signal its group", "signal through a pidfd"):
         assert "PermissionError" in attempt(worker, scene.prelude + ATTACKS[name].code)["error"]
+    assert "PermissionError" in attempt(worker, SIGNAL_ON_INPUT.format(pid=scene.victim))["error"]
     assert ask(worker, "import os, signal; os.kill(os.getpid(), 0); signal.raise_signal(signal.SIGCONT); result = 1") == 1
 
 
