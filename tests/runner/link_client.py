@@ -38,7 +38,7 @@ def make_plan(evaluation_id: str, judge: str, run_root: Path | None = None, **op
 
 
 class LinkClient:
-    """A link process. Servers leave five seconds after their last evaluation; ``env`` that reaches them gives one of one's own."""
+    """A link process. Its server leaves five seconds after the last evaluation; an ``env`` that reaches it makes it another."""
 
     def __init__(self, env: dict[str, str] | None = None, argv: list[str] | None = None) -> None:
         self.process = subprocess.Popen(

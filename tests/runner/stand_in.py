@@ -5,10 +5,12 @@ The plan's file reference/judge.py is run as the judge, with the names plan, run
 
 from __future__ import annotations
 
-import os
-import socket
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -16,22 +18,20 @@ from kbeval_jupyter.runner.main import main
 
 
 def run_judge(plan, run_dir, nursery, channel) -> None:
-    from kbeval_jupyter.runner import frames, report, wire
+    from kbeval_jupyter.runner import frames, wire
     from kbeval_jupyter.runner.nursery import SpawnRequest
 
-    def spawn(code: str, output: str = "implementation"):
-        private = f"{run_dir}/private/{len(os.listdir(f'{run_dir}/private'))}"
-        os.mkdir(private, 0o700)
-        request = SpawnRequest("implementation", private, [], [private], {}, None, "basic", output)
+    def spawn(code: str):
+        private = Path(run_dir, "private", f"worker{len(nursery.workers)}")
+        private.mkdir(0o700)
+        request = SpawnRequest("implementation", str(private), [], [str(private)], {}, None, "basic", "implementation")
         worker = nursery.spawn(request)
         worker.sock.sendall(frames.pack({"code": code}))
         return worker
 
-    names = dict(
-        plan=plan, run_dir=run_dir, channel=channel, workers=nursery, spawn=spawn, wire=wire, report=report, frames=frames
-    )
+    names = {"plan": plan, "run_dir": run_dir, "channel": channel, "spawn": spawn, "workers": nursery}
     code = Path(run_dir, "reference", "judge.py").read_text()
-    exec(compile(code, "judge.py", "exec"), names)
+    exec(compile(code, "judge.py", "exec"), {**names, "wire": wire, "frames": frames})
 
 
 def run_worker(sock: socket.socket) -> None:
