@@ -82,14 +82,11 @@ def evaluations() -> list[Bound]:
             cells += notebook_cell.measure(TRIVIAL, environment, LATER_EVALUATIONS)
         first.append(seconds[0])
         later += seconds[1:]
-    medians = {
-        name: statistics.median(values)
-        for name, values in {"plain": plain, "first": first, "later": later, "cell": cells}.items()
-    }
-    print(f"a fresh python that imports torch and checks plainly  {medians['plain'] * 1e3:8.1f} ms")
-    print(f"first evaluate() in a living process                  {medians['first'] * 1e3:8.1f} ms")
-    print(f"later evaluate() in the same process                  {medians['later'] * 1e3:8.1f} ms")
-    print(f"later notebook cell, to its frozen result             {medians['cell'] * 1e3:8.1f} ms")
+    plain_s, first_s, later_s, cell_s = map(statistics.median, (plain, first, later, cells))
+    print(f"a fresh python that imports torch and checks plainly  {plain_s * 1e3:8.1f} ms")
+    print(f"first evaluate() in a living process                  {first_s * 1e3:8.1f} ms")
+    print(f"later evaluate() in the same process                  {later_s * 1e3:8.1f} ms")
+    print(f"later notebook cell, to its frozen result             {cell_s * 1e3:8.1f} ms")
     return [
         Bound("a later evaluate() is faster than a fresh python", plain_s / later_s, 20, at_least=True),
         Bound("a later notebook cell is faster than a fresh python", plain_s / cell_s, 8, at_least=True),
