@@ -46,7 +46,7 @@ class Sidecars:
         if relative is None or relative in self.files or path.resolve() == self.own:
             return False
         if path.resolve() in self.hidden:
-            self.withheld.append(f"{relative} was not sent with the implementation: the reference stays out of its reach")
+            self.withheld = [f"{relative} was not sent with the implementation: the reference stays out of its reach"]
             return False
         size = path.stat().st_size
         if len(self.files) >= FILES_LIMIT or self.total_bytes + size > BYTES_LIMIT:
