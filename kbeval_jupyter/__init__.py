@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from .api import aevaluate, astream, evaluate
     from .model.result import EvaluationResult
 
-__all__ = ["EvaluationResult", "aevaluate", "astream", "evaluate", "load_ipython_extension"]
+__all__ = ["EvaluationResult", "aevaluate", "astream", "evaluate", "load_ipython_extension", "unload_ipython_extension"]
 __version__ = "0.1.0"
 
 _HOMES = {"aevaluate": ".api", "astream": ".api", "evaluate": ".api", "EvaluationResult": ".model.result"}
@@ -28,3 +28,10 @@ def load_ipython_extension(ipython: Any) -> None:
     from .magics import load_ipython_extension as load
 
     load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext kbeval_jupyter``."""
+    from .magics import unload_ipython_extension as unload
+
+    unload(ipython)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,23 +17,34 @@ USAGE = "%%kernelbench [--ref NAME|FILE] [options]; %%kernelbench? lists them"
 
 
 def split(line: str, variables: Mapping[str, Any]) -> list[str]:
-    """The words of the line with ``{expression}`` and ``$name`` replaced; one word stays one word. Raises RequestError."""
+    """The words of the line with ``{expression}`` and ``$name`` replaced; a value stays one word. Raises RequestError."""
+    line, values = _with_marks(line, variables) if "{" in line or "$" in line else (line, [])
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise RequestError(f"cannot read the argument line: {str(error).lower()}: {line.strip()}") from error
-    return [_expanded(word, variables) for word in words]
+    return [_MARK.sub(lambda mark: values[int(mark[1])], word) for word in words]
 
 
-def _expanded(word: str, variables: Mapping[str, Any]) -> str:
-    if "{" not in word and "$" not in word:
-        return word
+_MARK = re.compile("\0([0-9]+)\0")
+
+
+def _with_marks(line: str, variables: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The line with marks for the values, which are put in after it was split: they may hold spaces and quotes."""
     from IPython.utils.text import DollarFormatter
 
+    values: list[str] = []
+
+    class Marker(DollarFormatter):  # type: ignore[misc]  # IPython is not checked here
+        def format_field(self, value: Any, format_spec: str) -> str:
+            values.append(format(value, format_spec))
+            return f"\0{len(values) - 1}\0"
+
     try:
-        return str(DollarFormatter().vformat(word, (), dict(variables)))
+        return str(Marker().vformat(line, (), dict(variables))), values
     except Exception as error:  # the expression is the user's
-        raise RequestError(f"cannot replace the variable in {word!r}: {type(error).__name__}: {error}") from error
+        what = f"cannot replace the variables in {line.strip()!r}: {type(error).__name__}: {error}"
+        raise RequestError(what, "for a brace as such write it twice") from error
 
 
 class MagicParser(OptionParser):

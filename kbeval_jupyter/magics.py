@@ -204,7 +204,8 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
 
     def _value(self, started: Started) -> Any:
         result = started.outcome()
-        if started.display.shows_result:
+        # In a terminal the value is printed as the cell's Out, and nowhere else.
+        if has_kernel(self.shell):
             self.displayed.mark(result)
         return started.value(result)
 

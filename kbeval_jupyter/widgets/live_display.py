@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class LiveDisplay(Protocol):
     """``on_event`` may be called on any thread and before ``begin``; ``pump`` on the cell's thread while it waits."""
 
-    shows_result: bool  # whether ``finish`` puts the result on the page
-
     def on_event(self, event: dict[str, Any]) -> None:
         """Take the next event."""
 
@@ -35,8 +33,6 @@ class LiveDisplay(Protocol):
 
 class NoDisplay:
     """``-q``: nothing is shown."""
-
-    shows_result = False
 
     def on_event(self, event: dict[str, Any]) -> None:
         """Not shown."""
@@ -55,7 +51,7 @@ class TextDisplay:
     """Plain lines; on a page that nobody watches (``on_page``) the result is put below them, in a terminal IPython prints it."""
 
     def __init__(self, *, on_page: bool) -> None:
-        self.shows_result = on_page
+        self._on_page = on_page
         self._progress = TextProgress(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
         self._finished = False
 
@@ -76,5 +72,5 @@ class TextDisplay:
             return
         self._finished = True
         self._progress.pump(at_once=True)
-        if self.shows_result:
+        if self._on_page:
             display(mimebundle.bundle(result), raw=True)

@@ -21,8 +21,6 @@ STATE_LIMIT_BYTES = 60_000
 class WidgetDisplay:
     """The live view, replaced by the frozen bundle in the same place of the page."""
 
-    shows_result = True
-
     def __init__(self) -> None:
         require_static()  # now, while plain text can still take its place
         self._log = LogBuffer()

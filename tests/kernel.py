@@ -1,0 +1,124 @@
+"""A real ipykernel, spoken to as a page does: what a cell outputs, what the widget sends, and the page's answers."""
+
+from __future__ import annotations
+
+import queue
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jupyter_client.manager import start_new_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LIMIT_S = 60.0
+
+
+@dataclass
+class Cell:
+    """One execution: its messages so far."""
+
+    id: str
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    reply: dict[str, Any] | None = None
+    idle_at: float | None = None
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """The outputs as a page keeps them: an update replaces what it names."""
+        kept: list[dict[str, Any]] = []
+        for message in self.messages:
+            kind, content = message["msg_type"], message["content"]
+            if kind in ("display_data", "execute_result", "stream", "error"):
+                kept.append({"type": kind, **content})
+            elif kind == "update_display_data":
+                for output in kept:
+                    if output.get("transient", {}).get("display_id") == content["transient"]["display_id"]:
+                        output["data"] = content["data"]
+        return kept
+
+    def text(self) -> str:
+        """Everything that was printed."""
+        return "".join(output["text"] for output in self.outputs() if output["type"] == "stream")
+
+    def widget_messages(self) -> list[dict[str, Any]]:
+        """The custom messages of the live view."""
+        data = (message["content"]["data"] for message in self.messages if message["msg_type"] == "comm_msg")
+        return [part["content"] for part in data if part["method"] == "custom"]
+
+    def log(self) -> list[str]:
+        """The lines that the page has, put together."""
+        lines: dict[int, str] = {}
+        for message in self.widget_messages():
+            for number, (_source, text) in enumerate(message["lines"], message["from"]):
+                lines[number] = text
+        return [lines[number] for number in sorted(lines)]
+
+    @property
+    def model(self) -> str:
+        """The widget's comm."""
+        views = [output["data"].get("application/vnd.jupyter.widget-view+json") for output in self.outputs() if "data" in output]
+        return next(view["model_id"] for view in views if view)
+
+
+class Kernel:
+    """A kernel in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.manager, self.client = start_new_kernel(kernel_name="python3", cwd=str(folder))
+        self._cells: dict[str, Cell] = {}
+
+    def close(self) -> None:
+        """End it."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def start(self, code: str, *, page: bool = True) -> Cell:
+        """Send a cell; without a page as nbclient and papermill do."""
+        cell = Cell(self.client.execute(code, allow_stdin=page))
+        self._cells[cell.id] = cell
+        return cell
+
+    def run(self, code: str, *, page: bool = True) -> Cell:
+        """Send a cell and wait until it is done."""
+        return self.wait_done(self.start(code, page=page))
+
+    def wait_done(self, cell: Cell) -> Cell:
+        """Its reply came and the kernel is idle again."""
+        self.wait(lambda: cell.reply is not None and cell.idle_at is not None)
+        return cell
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        """Take messages until the condition holds."""
+        deadline = time.monotonic() + LIMIT_S
+        while not condition():
+            assert time.monotonic() < deadline, "the kernel did not do what was waited for"
+            self._take()
+
+    def send(self, cell: Cell, content: dict[str, Any]) -> None:
+        """A custom message of the page to the cell's widget."""
+        data = {"method": "custom", "content": content}
+        message = self.client.session.msg("comm_msg", {"comm_id": cell.model, "data": data})
+        self.client.shell_channel.send(message)
+
+    def interrupt(self) -> None:
+        """The interrupt button."""
+        self.manager.interrupt_kernel()
+
+    def _take(self) -> None:
+        try:
+            message = self.client.get_iopub_msg(timeout=0.05)
+        except queue.Empty:
+            message = None
+        if message is not None:
+            cell = self._cells.get(message["parent_header"].get("msg_id", ""))
+            # A widget's later messages carry the request that caused them, or none: there is one widget a test.
+            for target in [cell] if cell else list(self._cells.values()) if message["msg_type"] == "comm_msg" else []:
+                target.messages.append(message)
+                if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                    target.idle_at = time.monotonic()
+        while self.client.shell_channel.msg_ready():
+            reply = self.client.get_shell_msg(timeout=0)
+            if (cell := self._cells.get(reply["parent_header"].get("msg_id", ""))) is not None:
+                cell.reply = reply["content"]
