@@ -74,4 +74,6 @@ def completed(shell: InteractiveShell, text: str, rest: str = "") -> list[str]:
     with provisionalcompleter():
         found = [text[: c.start] + c.text for c in shell.Completer.completions(text + rest, len(text))]
     words = [line.rsplit(maxsplit=1)[-1] for line in found]
-    return sorted(word for word in words if not word.startswith("%") and set(word.split(",")) <= VALID)
+    return sorted(
+        word for word in words if not word.startswith("%") and set(word.split(",")) <= VALID and word != "compile,compile"
+    )
