@@ -7,8 +7,10 @@ comes as a build requirement from PyPI.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +35,12 @@ class FrontEndHook(BuildHookInterface[Any]):
         """Build before hatchling collects files."""
         if self._is_current():
             return
-        jlpm = shutil.which("jlpm")
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+        jlpm = shutil.which("jlpm", path=environment["PATH"])
         if jlpm is None:
-            raise RuntimeError("the front end is not built and jlpm is not there to build it: pip install jupyter-builder")
-        js = Path(self.root) / "js"
+            raise RuntimeError("the front end is not built, and jlpm is not there to build it: pip install jupyter-builder")
         for arguments in (["install", "--immutable"], ["run", "build:prod"]):
-            subprocess.run([jlpm, *arguments], cwd=js, check=True)
+            subprocess.run([jlpm, *arguments], cwd=Path(self.root) / "js", env=environment, check=True)
         self._stamp.write_text(self._digest(), encoding="utf-8")
 
     @property
