@@ -11,6 +11,8 @@ from .workers import Worker, WorkerDied, WorkerFailed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .arena import Arena
+
 
 class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side; an outcome rather than an error
     """One side raised, died or did not answer while it was timed."""
@@ -34,16 +36,17 @@ class Sample:
 class TimedWorker:
     """One side of a process pair. ``time_left_s`` bounds every answer; the process is stopped between calls."""
 
-    def __init__(self, worker: Worker, style: str, time_left_s: Callable[[], float]) -> None:
+    def __init__(self, worker: Worker, call: dict[str, Any], time_left_s: Callable[[], float]) -> None:
         self.worker = worker
-        self.style = style
+        self.call = call  # what is called: "style", "backward", "parameters"
         self._time_left_s = time_left_s
         self._sets = 0
 
-    def take_inputs(self, trees: Sequence[dict[str, Any]]) -> None:
-        """Use these input sets, which lie in the input arena, from now on."""
+    def take_inputs(self, arena: Arena, trees: Sequence[dict[str, Any]]) -> None:
+        """Use these input sets, which lie in ``arena``, from now on."""
         self._sets = len(trees)
         self.worker.resume()
+        self.worker.share(arena)
         self._request("timing_inputs", {"inputs": list(trees)})
         self.worker.stop()
 
@@ -54,7 +57,7 @@ class TimedWorker:
             TimedCallFailed: with the role of this side.
         """
         self.worker.resume()
-        self._request("timing_ready", {"set": number % self._sets, "seed": seed, "style": self.style, "warm": warm})
+        self._request("timing_ready", {**self.call, "set": number % self._sets, "seed": seed, "warm": warm})
         start = time.perf_counter_ns()
         reply = self._request("timing_call")
         wall_ns = time.perf_counter_ns() - start

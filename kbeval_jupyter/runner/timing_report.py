@@ -13,12 +13,12 @@ from .wall_clock import disagreement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .reference import CaseInput
     from .timed_pair import Measured
     from .timed_worker import Sample
-    from .wire import Case
 
 
-def case_timing(case: Case, pairs: Sequence[Measured], resolution_ns: int, planned_pairs: int) -> CaseTiming:
+def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, planned_pairs: int) -> CaseTiming:
     """Statistics of both sides, the speedup and its claim.
 
     Where the implementation's clock cannot be believed all times are those of the judge's wall clock; ``reason`` says so.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
@@ -15,6 +16,7 @@ import torch
 from . import randomness
 from .devices import Timer, worker_device
 from .encoding import encode_outputs
+from .gradients import BackwardResult, forward_backward
 from .invocation import bind
 from .materialise import build_inputs
 
@@ -84,6 +86,9 @@ def get_ready(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dic
 
 def _seeded_call(state: WorkerState, inputs: Any, fields: dict[str, Any]) -> Callable[[], Any]:
     randomness.seed_everything(fields["seed"])
+    if fields["backward"]:
+        inputs, cotangents = inputs
+        return partial(forward_backward, state.entry, inputs, fields["style"], cotangents, fields["parameters"])
     return bind(state.entry, inputs, fields["style"])
 
 
@@ -105,7 +110,8 @@ def give_output(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> d
     """The output of the last timed call."""
     del fields, fds
     state.outputs.reset()
-    return {"output": encode_outputs(_timing(state).output, state.outputs)}
+    output = _timing(state).output
+    return {"output": encode_outputs(output.value if isinstance(output, BackwardResult) else output, state.outputs)}
 
 
 OPERATIONS = {

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
+from kbeval_jupyter.runner.reference import CaseInput
 from kbeval_jupyter.runner.stopping import NOISE_STABLE, TIME_LIMIT
 from kbeval_jupyter.runner.timed_pair import Measured
 from kbeval_jupyter.runner.timed_worker import Sample
 from kbeval_jupyter.runner.timing_report import case_timing
 from kbeval_jupyter.runner.wall_clock import disagreement
-from kbeval_jupyter.runner.wire import Case
 
-CASE = Case("large", {"n": 3})
+CASE = CaseInput("large", {"n": 3})
 
 
 def samples(generator: random.Random, call_ms: float, count: int = 40, claimed: float = 1.0) -> list[Sample]:

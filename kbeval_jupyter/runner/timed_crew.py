@@ -1,0 +1,113 @@
+"""Makes the process pairs of a benchmark: new processes for both sides, on the same CPUs, stopped until they are timed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any, Callable, Iterator
+
+from .encoding import input_bytes
+from .timed_pair import ProcessPair
+from .timed_worker import TimedCallFailed, TimedWorker
+from .workers import WorkerDied, WorkerFailed
+
+if TYPE_CHECKING:
+    from .crew import Role
+    from .reference import CaseInput
+    from .stages.base import StageContext
+    from .workers import Worker
+
+INPUT_SETS = 3  # taken in turn, so that no call sees the inputs of the one before
+INPUT_BYTES = 1 << 30  # fewer sets where they would be larger
+_MIN_ANSWER_S = 1.0
+
+_ROLES: tuple[Role, Role] = ("reference", "implementation")
+
+
+class TimedCrew:
+    """``cpus`` says where judge and timed workers run, ``flush_bytes`` (None before the first pair) what is flushed."""
+
+    def __init__(self, context: StageContext, time_left_s: Callable[[], float]) -> None:
+        self.cpus = context.device.timing_cpus()
+        self.flush_bytes: int | None = None
+        self._context = context
+        self._time_left_s = time_left_s
+
+    @contextlib.contextmanager
+    def judge_elsewhere(self) -> Iterator[None]:
+        """Keep the judge off the CPUs of the timed workers, and the worker of the other stages still."""
+        before = os.sched_getaffinity(0)
+        judged = self._context.crew.implementation()
+        judged.stop()
+        os.sched_setaffinity(0, self.cpus.judge)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+            judged.resume()
+
+    @contextlib.contextmanager
+    def pair(self, number: int) -> Iterator[ProcessPair]:
+        """Process pair ``number``; odd ones are made in the other order, because the process made first is often the slower one.
+
+        Raises:
+            TimedCallFailed: a side's code could not be loaded once more.
+        """
+        workers: dict[Role, Worker] = {}
+        try:
+            for role in _ROLES if number % 2 == 0 else _ROLES[::-1]:
+                workers[role] = self._new_worker(role)
+                workers[role].stop()
+            call = {
+                "style": self._context.problem.spec.call,
+                "backward": self._context.plan.backward,
+                "parameters": self._context.trials.with_parameters,
+            }
+            timed = {role: TimedWorker(worker, call, self._time_left_s) for role, worker in workers.items()}
+            seed = self._context.secret.seed("forward", "", number)
+            yield ProcessPair(timed["implementation"], timed["reference"], seed, self._time_left_s)
+        finally:
+            for worker in workers.values():
+                worker.kill()
+
+    def _new_worker(self, role: Role) -> Worker:
+        """A worker that holds one side's code, its clock bound before that code was imported."""
+        crew = self._context.crew
+        worker = crew.spawn(role, "timing", self.cpus.workers)
+        limit_s = max(self._time_left_s(), _MIN_ANSWER_S)
+        fields = {"device": self._context.device.worker_fields(), "threads": len(self.cpus.workers)}
+        try:
+            opened = worker.request("timing_open", fields, timeout_s=limit_s)
+            worker.request("load", crew.load_fields(role), timeout_s=limit_s)
+            crew.construct(worker, role, self._context.problem, limit_s)
+        except BaseException as error:
+            worker.kill()
+            if isinstance(error, WorkerFailed):
+                raise TimedCallFailed(role, f"in a new process: {error.summary}", error.traceback) from None
+            if isinstance(error, WorkerDied):
+                raise TimedCallFailed(role, f"in a new process: {error.reason}", late=self._time_left_s() <= 0) from None
+            raise
+        if role == "reference":  # the code we trust
+            self.flush_bytes = int(opened["flush_bytes"])
+        return worker
+
+    def give_inputs(self, pair: ProcessPair, case: CaseInput, number: int) -> None:
+        """Hand fresh inputs of a case to both sides; they lie in memory that both read."""
+        shared = self._context.crew.shared
+        first = self._context.plan.trials + number * INPUT_SETS  # trials of their own, after those of the correctness stage
+        sets = [self._arguments(case, first)]
+        count = min(INPUT_SETS, max(1, INPUT_BYTES // max(input_bytes(sets[0]), 1)))
+        sets += [self._arguments(case, first + i) for i in range(1, count)]
+        trees = shared.put_all(sets)
+        for side in (pair.implementation, pair.reference):
+            side.take_inputs(shared.arena, trees)
+
+    def _arguments(self, case: CaseInput, trial: int) -> Any:
+        """Inputs of one call; with ``--backward`` a pair of inputs and cotangents."""
+        problem = self._context.problem
+        inputs = problem.make_inputs(case, trial)
+        if not self._context.plan.backward:
+            return inputs
+        forward, backward = (problem.secret.seed(purpose, case.name, trial) for purpose in ("forward", "cotangents"))
+        cotangents = problem.run_backward(inputs, forward, backward, self._context.trials.with_parameters).cotangents
+        return [problem.make_inputs(case, trial), cotangents]  # made again: the run may have changed them
