@@ -6,6 +6,7 @@ passes if it is within tolerance of the exact value, or no farther from it than 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +57,7 @@ def reference_noise(expected: Any, exact: Any) -> float:
             largest = max(largest, float(difference.max()))
             squares += float((difference * difference).sum())
             count += difference.numel()
-    return min(largest, NOISE_FACTOR * (squares / max(count, 1)) ** 0.5)
+    return min(largest, NOISE_FACTOR * math.sqrt(squares / max(count, 1)))
 
 
 def _wide(values: Any) -> Any:
@@ -80,7 +81,10 @@ def _passing(expected: Any, actual: Any, difference: Any, tolerance: Tolerance |
     if tolerance is None:
         return difference == 0
     e = _wide(expected)
-    return (difference <= tolerance.atol + tolerance.rtol * e.abs()) & (e.isfinite() & _wide(actual).isfinite() | (difference == 0))
+    finite = e.isfinite() & _wide(actual).isfinite()
+    return (difference == 0) | (finite & (difference <= tolerance.atol + tolerance.rtol * e.abs()))
+        e.isfinite() & _wide(actual).isfinite() | (difference == 0)
+    )
 
 
 def _near_exact(expected: Any, actual: Any, exact: Any, tolerance: Tolerance, noise: float) -> Any:

@@ -7,11 +7,12 @@ meanwhile changes nothing. While chunks are within tolerance there are only chea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import torch
 
-from .tolerance import Tolerance
+if TYPE_CHECKING:
+    from .tolerance import Tolerance
 
 CHUNK_ELEMENTS = 1 << 16  # 256 kB of float32: chunk and temporaries stay in the cache
 DECADE_ZERO, DECADE_TOP = -46, 39  # below the smallest float32 (1e-45), which stands for zero; above the largest (3e38)

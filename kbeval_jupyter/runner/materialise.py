@@ -16,15 +16,18 @@ from .tree import ConstNode, MappingNode, Node, SequenceNode, TensorNode, consta
 class _InputBuilder:
     """Builds arguments from the judge's message; the tensors are private copies on the device."""
 
-    def __init__(self, storages: list[dict[str, Any]], arena: Arena, device: str) -> None:
+    def __init__(self, storages: list[dict[str, Any]], arena: Arena, device: str, copy: bool) -> None:
         self.arena = arena
         self.device = device
+        self.copy = copy
         self.tensors: list[Any] = []
         self.storages = [self.dense(header) for header in storages]
 
     def dense(self, header: dict[str, Any]) -> Any:
         tensor = self.arena.view(header["dtype"], header["shape"], header["offset"])
-        return tensor.clone() if self.device == "cpu" else tensor.to(self.device)
+        if self.device != "cpu":
+            return tensor.to(self.device)
+        return tensor.clone() if self.copy else tensor
 
     def build(self, message: dict[str, Any]) -> Any:
         kind, value = message["k"], message.get("v")
@@ -65,9 +68,9 @@ class _InputBuilder:
         return tensor
 
 
-def build_inputs(message: dict[str, Any], arena: Arena, device: str) -> Any:
-    """Arguments from ``encode_inputs``, as private copies on ``device``."""
-    return _InputBuilder(message["storages"], arena, device).build(message["tree"])
+def build_inputs(message: dict[str, Any], arena: Arena, device: str, copy: bool = True) -> Any:
+    """Arguments from ``encode_inputs`` as private copies on ``device``; on the CPU without ``copy`` the arena's memory itself."""
+    return _InputBuilder(message["storages"], arena, device, copy).build(message["tree"])
 
 
 def copy_tensor(node: TensorNode, arena: Arena) -> Any:

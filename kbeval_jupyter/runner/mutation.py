@@ -13,7 +13,7 @@ _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def same_bits(left: Any, right: Any) -> bool:
     """Whether two tensors of one dtype and shape hold the same bits (NaN equals itself)."""
-    left, right = left.detach(), right.detach()
+    left, right = left.detach().cpu(), right.detach().cpu()
     if left.is_complex():
         left, right = torch.view_as_real(left.resolve_conj()), torch.view_as_real(right.resolve_conj())
     words = _WORDS[left.element_size()]

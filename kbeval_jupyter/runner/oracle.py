@@ -55,7 +55,7 @@ class Oracle:
     def __init__(self, run_exact: Callable[[], Any], inputs: Any, reference_s: float, device: str) -> None:
         self._run_exact = run_exact
         self._inputs = inputs
-        self._estimate_s = reference_s * SLOWDOWN.get(device.split(":")[0], 64.0)
+        self._estimate_s = reference_s * SLOWDOWN.get(device.split(":", maxsplit=1)[0], 64.0)
         self._exact: dict[str, Any] | None = None
         self._tried = False
         self.reason = ""

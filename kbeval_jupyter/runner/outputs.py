@@ -11,13 +11,13 @@ from .arena import Arena, dtype_name
 from .compare import compare_floats, components, equal_bits, histogram
 from .materialise import copy_tensor
 from .report import OutputReport
-from .structure import Leaf, flatten, structure_problem
+from .structure import Leaf, flatten, place_of, structure_problem
 from .tolerance import Tolerance, tolerance_for
 from .tree import ConstNode, Node, TensorNode, leaves
+from .wire import Tolerance as UserTolerance
 
 if TYPE_CHECKING:
     from .oracle import Oracle
-    from .wire import Tolerance as UserTolerance
 
 
 @dataclass
@@ -47,16 +47,25 @@ class Rules:
 
 
 def compare_outputs(
-    expected: Any, actual: Node, arena: Arena, rules: Rules, oracle: Oracle | None = None, inputs: Any = None
+    expected: Any,
+    actual: Node,
+    arena: Arena,
+    rules: Rules,
+    oracle: Oracle | None = None,
+    inputs: Any = None,
+    root: str = "",
 ) -> Comparison:
-    """Compare an expected value with a worker's checked tree. ``inputs`` (pristine) serve to recognise ties of selections."""
+    """Compare an expected value with a worker's checked tree.
+
+    ``inputs`` (pristine) serve to recognise ties of selections. ``root`` is the path of what is compared: "" for the output.
+    """
     result = Comparison()
-    problem = structure_problem(expected, actual)
+    problem = structure_problem(expected, actual, root)
     if problem:
         result.reason = problem
         return result
-    found = dict(leaves(actual))  # by path: the order of a dict's keys is free
-    pairs = [(leaf, found[leaf.path]) for leaf in flatten(expected)]
+    found = dict(leaves(actual, root))  # by path: the order of a dict's keys is free
+    pairs = [(leaf, found[leaf.path]) for leaf in flatten(expected, root)]
     tensors = [(leaf, node) for leaf, node in pairs if isinstance(node, TensorNode)]
     if len(tensors) == len(pairs) and not any(node.nbytes for _, node in tensors):
         result.reason = "there is nothing to compare: the reference's output holds no element"
@@ -65,14 +74,10 @@ def compare_outputs(
         if isinstance(node, TensorNode):
             _compare_tensor(result, leaf, node, arena, rules, oracle)
         elif isinstance(node, ConstNode) and not _same_constant(leaf.value, node.value):
-            _fail(result, f"{_place(leaf.path)} is {node.value!r}, expected {leaf.value!r}")
+            _fail(result, f"{place_of(leaf.path)} is {node.value!r}, expected {leaf.value!r}")
     if result.reason and inputs is not None:
         ties.forgive(result, tensors, arena, inputs)
     return result
-
-
-def _place(path: str) -> str:
-    return f"output{path}"
 
 
 def _fail(result: Comparison, reason: str) -> None:
@@ -85,11 +90,9 @@ def _same_constant(expected: Any, actual: Any) -> bool:
     return bool(expected == actual) or (expected != expected and actual != actual)
 
 
-def _compare_tensor(
-    result: Comparison, leaf: Leaf, node: TensorNode, arena: Arena, rules: Rules, oracle: Oracle | None
-) -> None:
+def _compare_tensor(result: Comparison, leaf: Leaf, node: TensorNode, arena: Arena, rules: Rules, oracle: Oracle | None) -> None:
     if node.offset is None:
-        _fail(result, f"{_place(leaf.path)} did not fit into the room for outputs")
+        _fail(result, f"{place_of(leaf.path)} did not fit into the room for outputs")
         return
     expected = leaf.tensor
     tolerance = rules.tolerance(expected)
@@ -139,24 +142,34 @@ def _quick(expected: Any, memory: Any, tolerance: Tolerance | None, path: str) -
 
 def _full(expected: Any, actual: Any, tolerance: Tolerance | None, path: str, exact: Any | None) -> OutputReport:
     shape, parts = list(expected.shape), 2 if expected.is_complex() else 1
-    found = analyse(
-        components(expected), components(actual), tolerance, None if exact is None else components(exact)
-    )
+    found = analyse(components(expected), components(actual), tolerance, None if exact is None else components(exact))
     rtol, atol = _bounds(tolerance)
     total = expected.numel()
     mismatched = -(-found.mismatched // parts) if parts == 2 else found.mismatched
     samples = element_samples(expected.reshape(-1), actual.reshape(-1), shape, found.samples, parts)
     return OutputReport(
-        path, shape, dtype_name(expected.dtype), rtol, atol, found.max_abs,
-        None if found.max_abs_at is None else unravel(found.max_abs_at // parts, shape), found.mean_abs, found.max_rel, found.mean_rel,
-        mismatched, total, 100.0 * mismatched / total if total else 0.0, found.histogram, None, samples,
-    )  # fmt: skip
+        path=path,
+        shape=shape,
+        dtype=dtype_name(expected.dtype),
+        rtol=rtol,
+        atol=atol,
+        max_abs=found.max_abs,
+        max_abs_index=None if found.max_abs_at is None else unravel(found.max_abs_at // parts, shape),
+        mean_abs=found.mean_abs,
+        max_rel=found.max_rel,
+        mean_rel=found.mean_rel,
+        mismatched=mismatched,
+        total=total,
+        mismatched_pct=100.0 * mismatched / total if total else 0.0,
+        histogram=found.histogram,
+        samples=samples,
+    )
 
 
 def describe(report: OutputReport) -> str:
     """One sentence on a tensor that failed."""
     first = report.samples[0] if report.samples else None
-    text = f"{_place(report.path)}: {report.mismatched} of {report.total} elements are wrong ({report.mismatched_pct:.3g} %)"
+    text = f"{place_of(report.path)}: {report.mismatched} of {report.total} elements are wrong ({report.mismatched_pct:.3g} %)"
     if report.max_abs is not None and report.max_abs_index is not None:
         text += f", the largest error is {report.max_abs:.4g} at {report.max_abs_index}"
     if first is not None:
@@ -177,4 +190,6 @@ def precision_hint(expected: Any, actual: Any, rules: Rules) -> str:
     if share < 1e-3:
         option = "" if rules.tf32 else " If that is allowed, use --precision tf32"
         return f". The errors have the size of TF32 or float16 rounding ({share:.1e} of the values).{option}"
-    return f". The errors have the size of bfloat16 rounding ({share:.1e} of the values). If that is allowed, use --dtype bfloat16"
+    return (
+        f". The errors have the size of bfloat16 rounding ({share:.1e} of the values). If that is allowed, use --dtype bfloat16"
+    )

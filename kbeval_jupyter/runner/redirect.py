@@ -39,7 +39,7 @@ def _asked_by_torch(depth: int) -> bool:
     return str(name).split(".")[0] == "torch"
 
 
-class CudaToCpu(TorchFunctionMode):
+class CudaToCpu(TorchFunctionMode):  # type: ignore[misc]  # torch is untyped here
     """Rewrites device arguments while active."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -123,7 +123,7 @@ def _replace_modules() -> None:
         return original(self, *map(_to_cpu, args), **{key: _to_cpu(value) for key, value in kwargs.items()})
 
     torch.nn.Module.to = to
-    torch.nn.Module.cuda = lambda self, device=None: self
+    torch.nn.Module.cuda = lambda self, *_, **__: self
 
 
 def _replace_cuda() -> None:
@@ -135,7 +135,7 @@ def _replace_cuda() -> None:
     for name in ("synchronize", "empty_cache", "set_device", "manual_seed", "manual_seed_all", "init", "reset_peak_memory_stats"):
         setattr(cuda, name, _nothing)
     cuda.Event, cuda.Stream = _Event, _Stream
-    cuda.current_stream = cuda.default_stream = lambda device=None: _Stream()
+    cuda.current_stream = cuda.default_stream = lambda *_, **__: _Stream()
     cuda.stream = contextlib.nullcontext
     cuda.device = contextlib.nullcontext
 

@@ -27,13 +27,18 @@ class Leaf:
         return value.detach().resolve_conj().resolve_neg().cpu().contiguous()
 
 
+def place_of(path: str) -> str:
+    """A path as a message names it: ``output[0]``, ``inputs[1]``."""
+    return path if path.startswith("inputs") else f"output{path}"
+
+
 def is_array(value: Any) -> bool:
     """Whether it is a NumPy array (without importing NumPy)."""
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 
 def kind_of(value: Any) -> str:
-    """"tuple", "list", "dict", "dataclass", "tensor", "numpy", "const" or "other"."""
+    """What a value is: tuple, list, dict, dataclass, tensor, numpy, const or other."""
     if isinstance(value, torch.Tensor):
         return "tensor" if plain_tensor_problem(value) is None else "other"
     if isinstance(value, tuple):
@@ -74,7 +79,7 @@ def incomparable_part(value: Any) -> str | None:
     for leaf in flatten(value):
         if kind_of(leaf.value) == "other":
             what = plain_tensor_problem(leaf.value) if isinstance(leaf.value, torch.Tensor) else type(leaf.value).__name__
-            return f"output{leaf.path} is of type {what}, which cannot be compared"
+            return f"{place_of(leaf.path)} is of type {what}, which cannot be compared"
     return None
 
 
@@ -103,8 +108,7 @@ def _expected_words(value: Any) -> str:
 def structure_problem(expected: Any, actual: Node, path: str = "") -> str | None:
     """The first difference in structure, types, shapes, dtypes or device kind, as a sentence; None where there is none."""
     kind = kind_of(expected)
-    place = f"output{path}"
-    wrong = f"{place} is {_described(actual)}; the reference returns {_expected_words(expected)}"
+    wrong = f"{place_of(path)} is {_described(actual)}; the reference returns {_expected_words(expected)}"
     if kind in ("tensor", "numpy"):
         if not isinstance(actual, TensorNode) or actual.container != kind:
             return wrong
@@ -133,7 +137,7 @@ def _parts_problem(expected: Any, actual: SequenceNode | MappingNode, kind: str,
     found = dict(enumerate(actual.items)) if isinstance(actual, SequenceNode) else dict(actual.items)
     for key, part in parts:
         if key not in found:
-            return f"output{path} has the keys {list(found)!r}; the reference's has {key!r} too"
+            return f"{place_of(path)} has the keys {list(found)!r}; the reference's has {key!r} too"
         problem = structure_problem(part, found[key], child_path(path, kind, key))
         if problem:
             return problem

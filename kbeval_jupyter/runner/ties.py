@@ -64,7 +64,7 @@ def _kept(index: Any, dim: int) -> Any:
 
 
 def _in_range(index: Any, size: int) -> bool:
-    return 0 <= int(index.min()) and int(index.max()) < size
+    return int(index.min()) >= 0 and int(index.max()) < size
 
 
 def _repeats(index: Any, dim: int) -> int:
@@ -73,7 +73,7 @@ def _repeats(index: Any, dim: int) -> int:
 
 
 def _same_values(sibling: Any, taken: Any) -> bool:
-    return sibling.dtype == taken.dtype and torch.equal(sibling, taken)
+    return bool(sibling.dtype == taken.dtype and torch.equal(sibling, taken))
 
 
 def _is_selection(source: Any, taken: Any, dim: int) -> bool:

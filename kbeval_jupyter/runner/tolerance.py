@@ -5,6 +5,7 @@ An element passes if |actual - expected| <= atol + rtol * |expected|. Integers a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ class Tolerance:
 
 
 def default_tolerance(dtype: str, tf32: bool) -> float | None:
-    """rtol and atol of a dtype; None where values must be equal."""
+    """Rtol and atol of a dtype; None where values must be equal."""
     if tf32 and dtype in ("float32", "complex64"):
         return TF32
     return DEFAULTS.get(dtype)
@@ -50,7 +51,7 @@ def root_mean_square(tensor: Any) -> float:
     if not 1e-15 < norm < 1e18:  # not finite, or squares that left the range of float32
         values = values.double()
         norm = float(torch.linalg.vector_norm(values[torch.isfinite(values)]))
-    return norm / max(values.numel(), 1) ** 0.5
+    return norm / math.sqrt(max(values.numel(), 1))
 
 
 def tolerance_for(dtype: str, expected: Any, rtol: float | None, atol: float | None, tf32: bool) -> Tolerance | None:

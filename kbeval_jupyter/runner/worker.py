@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from . import failures, worker_call, worker_load, worker_timing
 from .channel import Channel, PeerGoneError, ProtocolBreachError
 from .worker_state import WorkerState
+from .workers import EXIT_CHANNEL_LOST
 
 if TYPE_CHECKING:
     import socket
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 Operation = Callable[[WorkerState, dict[str, Any], list[int]], dict[str, Any]]
 
 OPERATIONS: dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS, **worker_timing.OPERATIONS}
-
-EXIT_CHANNEL_LOST = 74  # sysexits.h EX_IOERR
 
 
 def _answer(state: WorkerState, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:

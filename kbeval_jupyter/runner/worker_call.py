@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import randomness
 from .encoding import distinct_tensors, encode_outputs
-from .invocation import forward, forward_backward
+from .gradients import forward_backward
+from .invocation import forward
 from .materialise import build_inputs
 from .mutation import changed_tensors
 
@@ -17,23 +18,24 @@ if TYPE_CHECKING:
 def call(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
     """Outputs, the numbers of input tensors that were changed, and the contents of those in ``wanted``.
 
-    ``cotangents`` asks for gradients as well. A fresh copy of the inputs is made, so that two calls see the same bytes.
+    A fresh copy of the inputs is made, so that two calls see the same bytes. ``backward`` asks for gradients as well: the inputs
+    are then a pair of inputs and cotangents.
     """
     del fds
     inputs = build_inputs(fields["inputs"], state.inputs, state.device)
+    pristine = build_inputs(fields["inputs"], state.inputs, "cpu", copy=False)
     randomness.seed_everything(fields["seed"])
-    if fields.get("cotangents") is None:
-        output = forward(state.entry, inputs, fields["style"])
+    if fields["backward"]:
+        inputs, cotangents = inputs
+        pristine = pristine[0]
+        output = forward_backward(state.entry, inputs, fields["style"], cotangents, fields["parameters"]).value
     else:
-        cotangents = build_inputs(fields["cotangents"], state.inputs, state.device)
-        result = forward_backward(state.entry, inputs, fields["style"], cotangents, fields["seed"])
-        del result["cotangents"]
-        output = result
+        output = forward(state.entry, inputs, fields["style"])
     state.outputs.reset()
     tensors = distinct_tensors(inputs)
     return {
         "output": encode_outputs(output, state.outputs),
-        "changed": changed_tensors(inputs, build_inputs(fields["inputs"], state.inputs, state.device)),
+        "changed": changed_tensors(inputs, pristine),
         "inputs": [encode_outputs(tensors[i].detach(), state.outputs) for i in fields["wanted"]],
     }
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import loading, randomness
+from . import loading, randomness, redirect
 from .arena import Arena
 from .channel import close_fds
 from .failures import UserCodeError
@@ -37,9 +37,8 @@ def load(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str
     if fields["precision"]:
         set_precision(fields["precision"])
     if fields["redirect_cuda"]:
-        from . import redirect
-
         redirect.install()
+        redirect.redirected(active=True).__enter__()  # for the rest of this process
     state.module = loading.load_module(state.folder, fields["module"])
     state.definition = loading.take(state.module, fields["name"], fields["module"])
     if fields["kind"] == "function":

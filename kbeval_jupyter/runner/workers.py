@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from .arena import Arena
 from .channel import Channel, PeerGoneError, ProtocolBreachError, RequestTimeoutError
+from .tree import Node, decode
 
 if TYPE_CHECKING:
     from .nursery import WorkerProcess
 
+EXIT_CHANNEL_LOST = 74  # sysexits.h EX_IOERR: how a worker leaves that cannot answer any more
+FIRST_OUTPUT_BYTES = 4 << 20
 MAX_TEXT = 64 << 10
 GRACE_S = 2.0  # a worker that closed its socket has this long to leave by itself
 
@@ -21,14 +25,19 @@ class WorkerDied(Exception):  # noqa: N818 - says what happened to the worker; a
         self.reason = reason
 
 
+class RequestTimedOut(WorkerDied):
+    """The worker did not answer in time and was killed."""
+
+
 class WorkerFailed(Exception):  # noqa: N818 - likewise
     """The user's code raised in the worker, which lives on. ``kind``: "syntax", "missing", "build" or "raise"."""
 
-    def __init__(self, kind: str, summary: str, traceback: str) -> None:
+    def __init__(self, kind: str, summary: str, traceback: str, op: str) -> None:
         super().__init__(summary)
         self.kind = kind
         self.summary = summary
         self.traceback = traceback
+        self.importing = op == "load"  # raised by the module itself, not by a call
 
 
 def _text(value: Any, limit: int = MAX_TEXT) -> str:
@@ -36,13 +45,35 @@ def _text(value: Any, limit: int = MAX_TEXT) -> str:
 
 
 class Worker:
-    """One worker process; ``role`` and ``folder`` say whose code it holds."""
+    """One worker process; ``role`` says whose code it holds, ``outputs`` is the arena that it writes."""
 
     def __init__(self, process: WorkerProcess, role: str) -> None:
         self.process = process
         self.role = role
         self.channel = Channel(process.sock)
         self.dead = False
+        self.outputs: Arena | None = None
+        self._inputs: Arena | None = None
+
+    def share(self, inputs: Arena, output_bytes: int = 0) -> Arena:
+        """See to it that the worker maps this input arena and an output arena of at least that size; returns the latter."""
+        outputs = self.outputs
+        if inputs is self._inputs and outputs is not None and output_bytes <= outputs.size:
+            return outputs
+        if outputs is None or output_bytes > outputs.size:
+            if outputs is not None:
+                outputs.close()
+            outputs = Arena.create(max(output_bytes, FIRST_OUTPUT_BYTES))
+        self._inputs, self.outputs = inputs, outputs
+        self.request("arenas", {}, [inputs.fd, outputs.fd])
+        return outputs
+
+    def tree(self, message: Any) -> Node:
+        """The checked tree in an answer, whose tensors lie in ``outputs``. Raises WorkerDied where it is malformed."""
+        try:
+            return decode(message, 0 if self.outputs is None else self.outputs.size)
+        except ProtocolBreachError as error:
+            raise self.breach(str(error)) from None
 
     def request(
         self, op: str, fields: dict[str, Any] | None = None, fds: Sequence[int] = (), timeout_s: float | None = None
@@ -54,7 +85,7 @@ class Worker:
     def send(self, op: str, fields: dict[str, Any] | None = None, fds: Sequence[int] = ()) -> None:
         """First half of ``request``: for work of the judge's while the worker works."""
         if self.dead:
-            raise WorkerDied("the worker process is gone")
+            raise WorkerDied("is gone")
         try:
             self.channel.send({"op": op, **(fields or {})}, fds)
         except (PeerGoneError, OSError):
@@ -68,7 +99,7 @@ class Worker:
             raise self._ended() from None
         except RequestTimeoutError:
             self.kill()
-            raise WorkerDied(f"no answer to {op!r} within {timeout_s:g} s") from None
+            raise RequestTimedOut(f"gave no answer to {op!r} within {timeout_s:g} s") from None
         except ProtocolBreachError as error:
             raise self.breach(str(error)) from None
         if type(reply.get("ok")) is dict:
@@ -77,16 +108,18 @@ class Worker:
         failure = reply.get("error")
         if type(failure) is not dict:
             raise self.breach("neither an answer nor an error")
-        raise WorkerFailed(_text(failure.get("kind"), 20), _text(failure.get("summary")), _text(failure.get("traceback")))
+        raise WorkerFailed(_text(failure.get("kind"), 20), _text(failure.get("summary")), _text(failure.get("traceback")), op)
 
     def breach(self, what: str) -> WorkerDied:
         """Kill a worker whose answers are not of the protocol; returns the error to raise."""
         self.kill()
-        return WorkerDied(f"the worker's answer is not valid: {what}")
+        return WorkerDied(f"gave an answer that breaks the protocol: {what}")
 
     def _ended(self) -> WorkerDied:
         reason = self.process.exit_reason(GRACE_S)
         self.kill()
+        if reason.endswith(f"status {EXIT_CHANNEL_LOST}"):
+            reason = "lost its connection to the judge: the code closed a file descriptor that is not its own"
         return WorkerDied(reason)
 
     def stop(self) -> None:
@@ -103,3 +136,5 @@ class Worker:
             self.dead = True
             self.process.kill()
             self.channel.close()
+            if self.outputs is not None:
+                self.outputs.close()

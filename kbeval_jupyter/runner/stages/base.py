@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Literal, Protocol
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol
 
 from .. import wire
 from ..crew import Crew
-from ..devices.base import Device
+from ..devices import Device
+from ..outputs import Rules
 from ..randomness import InputSecret
 from ..reference import ReferenceProblem
-from ..report import StageName, StageStatus, Verdict
+from ..report import StageStatus, Verdict
+from ..trials import Trials
+
+if TYPE_CHECKING:
+    from ..reference import CaseInput
+    from ..report import StageName
 
 
 @dataclass(frozen=True)
@@ -32,9 +39,27 @@ class StageContext:
     emit: Callable[[Any], None]
     secret: InputSecret
     problem: ReferenceProblem  # the reference in the judge: cases, inputs, expected values
-    crew: Crew  # spawns and prepares workers; crew.implementation() is the one that is being judged
-    deadline: Callable[[str, float, Verdict, str], None]
-    clear_deadline: Callable[[str], None]
+    crew: Crew  # makes workers and fills them; crew.implementation() is the one that is being judged
+    trials: Trials  # makes trials and runs them
+    started: float = field(default_factory=time.monotonic)
+
+    def time_left_s(self) -> float:
+        """Seconds until the time limit of the whole evaluation."""
+        return self.started + self.plan.timeout_s - time.monotonic()
+
+    @property
+    def rules(self) -> Rules:
+        """How values are judged."""
+        return Rules(self.plan.tolerance, self.problem.tf32_allowed)
+
+    def first_trial(self) -> tuple[CaseInput, int]:
+        """The case and trial that come first: those of a replay, or the problem's first."""
+        replay = self.plan.replay
+        if replay is not None:
+            for case in self.problem.cases:
+                if case.name == replay[0]:
+                    return case, replay[1]
+        return self.problem.cases[0], 0
 
     def note(self, code: str, text: str, level: Literal["info", "warning"] = "info") -> None:
         """Put a remark into the result."""
@@ -54,4 +79,4 @@ class Stage(Protocol):
         """Number of steps, where it is known beforehand."""
 
     def run(self, context: StageContext) -> StageOutcome:
-        """Do the work; a failing implementation is an outcome, never an exception."""
+        """Do the work. A failing implementation is an outcome; only InvalidReference and RequestRefused may be raised."""

@@ -1,0 +1,94 @@
+"""Compile: import, extension builds, construction, and one first call for what compiles when it is called."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from .. import wire
+from ..encoding import CannotTravelError
+from ..reference import InvalidReference
+from ..workers import RequestTimedOut, Worker, WorkerDied, WorkerFailed
+from .base import StageOutcome
+
+if TYPE_CHECKING:
+    from ..report import StageName
+    from .base import StageContext
+
+STEPS = 3
+
+
+class Compile:
+    """The stage. The judge has sent the "load" request already, so that the import runs while the reference loads."""
+
+    name: StageName = "compile"
+
+    def total(self, context: StageContext) -> int | None:
+        """Import, construction, first call."""
+        del context
+        return STEPS
+
+    def run(self, context: StageContext) -> StageOutcome:
+        """Passed when the implementation can be called."""
+        worker = context.crew.implementation()
+        build_ends = time.monotonic() + context.plan.build_timeout_s
+        try:
+            self._prepare(context, worker, build_ends)
+        except RequestTimedOut:
+            return self._too_slow(context)
+        except WorkerFailed as failure:
+            return failed(context, failure)
+        except WorkerDied as end:
+            return StageOutcome("failed", f"the implementation's process {end.reason}, while it was loaded", "crashed")
+        return self._first_call(context, worker, build_ends)
+
+    def _prepare(self, context: StageContext, worker: Worker, build_ends: float) -> None:
+        loaded = worker.receive("load", _left(build_ends))
+        own = [name for name in loaded.get("input_functions") or [] if isinstance(name, str)]
+        if own:
+            context.note("own_inputs_ignored", f"the implementation defines {', '.join(own)}; the reference's inputs are used")
+        context.progress("compile", 1, STEPS)
+        context.crew.construct(worker, "implementation", context.problem, _left(build_ends))
+        if context.crew.weights is not None:
+            context.emit(wire.WeightsMatched(context.crew.weights))
+        context.progress("compile", 2, STEPS)
+
+    def _first_call(self, context: StageContext, worker: Worker, build_ends: float) -> StageOutcome:
+        trials = context.trials
+        case, number = context.first_trial()
+        try:
+            trial = trials.prepare(case, number)
+            trials.call(worker, trial, _left(build_ends))
+        except RequestTimedOut:
+            return self._too_slow(context)
+        except WorkerFailed as failure:
+            # What is no build failure belongs to the correctness stage, which names the case and goes on with the others.
+            if failure.kind == "build" or "correctness" not in context.plan.stages:
+                return failed(context, failure)
+        except WorkerDied as end:
+            return StageOutcome("failed", f"the implementation's process {end.reason}, in its first call", "crashed")
+        except CannotTravelError as error:
+            raise InvalidReference(f"the inputs cannot be used: {error}") from error
+        context.progress("compile", STEPS, STEPS)
+        return StageOutcome("passed")
+
+    def _too_slow(self, context: StageContext) -> StageOutcome:
+        reason = f"the build did not end within {context.plan.build_timeout_s:g} s (--build-timeout)"
+        builds = context.crew.builds.get("implementation")
+        locks = builds.locks() if builds is not None else []
+        if locks:
+            reason += f"; a lock file is held or was left by a killed build: {locks[0]}"
+        return StageOutcome("failed", reason, "timed_out")
+
+
+def failed(context: StageContext, failure: WorkerFailed) -> StageOutcome:
+    """The outcome for code that raised: the traceback goes to the log, the summary into the reason."""
+    if failure.traceback:
+        context.emit(wire.Log("implementation", failure.traceback))
+    if failure.kind in ("syntax", "missing", "build") or failure.importing:
+        return StageOutcome("failed", failure.summary, "compile_failed")
+    return StageOutcome("failed", f"the implementation raised {failure.summary}", "crashed")
+
+
+def _left(ends: float) -> float:
+    return max(ends - time.monotonic(), 0.05)

@@ -1,0 +1,186 @@
+"""Correctness: every case, several trials each, fresh inputs every time, everything compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .. import selfcheck, wire
+from ..checker import CheckerRaised, check_reference, complaint
+from ..encoding import CannotTravelError
+from ..materialise import build_outputs
+from ..outputs import Comparison
+from ..reference import InvalidReference
+from ..report import CaseReport, Verdict
+from ..saved_tensors import save_tensors
+from ..workers import WorkerDied, WorkerFailed
+from .base import StageOutcome
+
+if TYPE_CHECKING:
+    from ..reference import CaseInput
+    from ..report import StageName
+    from ..trials import Answer, Trial
+    from ..workers import Worker
+    from .base import StageContext
+
+
+@dataclass
+class _Tally:
+    """What the stage knows so far; the first failure decides the verdict."""
+
+    done: int = 0
+    compared: int = 0
+    failures: int = 0
+    reason: str = ""
+    verdict: Verdict | None = None
+    weak: set[str] = field(default_factory=set)
+    saved: bool = False
+
+    def fail(self, verdict: Verdict, reason: str) -> None:
+        self.failures += 1
+        if self.verdict is None:
+            self.verdict, self.reason = verdict, reason
+
+
+class Correctness:
+    """The stage."""
+
+    name: StageName = "correctness"
+
+    def total(self, context: StageContext) -> int | None:
+        """Number of trials."""
+        return len(_selected(context))
+
+    def run(self, context: StageContext) -> StageOutcome:
+        """Passed when at least one trial was compared and all passed. Raises InvalidReference."""
+        self.context = context
+        self.rules = context.rules
+        tally = _Tally()
+        selected = _selected(context)
+        crashed: set[str] = set()
+        for case, number in selected:
+            if case.name not in crashed:
+                try:
+                    alive = self._trial(case, number, tally)
+                except CannotTravelError as error:
+                    raise InvalidReference(f"the inputs cannot be used: {error}") from error
+                if alive is None:
+                    break
+                if not alive:
+                    crashed.add(case.name)
+            tally.done += 1
+            context.progress("correctness", tally.done, len(selected), case.name)
+        if tally.verdict is not None:
+            return StageOutcome("failed", tally.reason, tally.verdict)
+        if not tally.compared:
+            return StageOutcome("failed", "nothing was compared: there is no case or no trial", "invalid_reference")
+        return StageOutcome("passed", f"{tally.compared} trials passed")
+
+    def _trial(self, case: CaseInput, number: int, tally: _Tally) -> bool | None:
+        """One trial; False: the implementation raised, None: its process is gone."""
+        context, trials = self.context, self.context.trials
+        trial = trials.prepare(case, number)
+        trials.expect(trial)
+        warnings = self._try_problem(trial, tally) if case.name not in tally.weak else []
+        worker = context.crew.implementation()
+        try:
+            answer = trials.call(worker, trial)
+            result = self._judge(worker, trial, answer)
+        except WorkerFailed as failure:
+            self._crashed(trial, f"the implementation raised {failure.summary}", tally, failure)
+            return False
+        except WorkerDied as end:
+            self._crashed(trial, f"the implementation's process {end.reason}", tally)
+            return None
+        tally.compared += 1
+        if not result.passed:
+            tally.fail("incorrect", self._placed(trial, result.reason))
+        self._report(trial, result, warnings)
+        if context.plan.replay is not None or (not result.passed and not tally.saved):
+            tally.saved = True
+            self._save(worker, trial, answer)
+        return True
+
+    def _judge(self, worker: Worker, trial: Trial, answer: Answer) -> Comparison:
+        trials, problem = self.context.trials, self.context.problem
+        if problem.checker is None or self.context.plan.backward:
+            return trials.compare(worker, trial, answer, self.rules)
+        assert worker.outputs is not None
+        shared = self.context.crew.shared
+        output = build_outputs(answer.output, worker.outputs)
+        try:
+            reason = complaint(problem, shared.copy(trial.message, problem.device), output)
+        except CheckerRaised as error:
+            check_reference(problem, shared.copy(trial.message, problem.device), trial.expected)
+            reason = f"{problem.spec.checker_function} stumbled over the output: {error}"
+        compared = trials.compare(worker, trial, answer, self.rules)
+        return Comparison(compared.reports, reason, [])
+
+    def _try_problem(self, trial: Trial, tally: _Tally) -> list[str]:
+        """On the first trial of a case: is the reference sound, is the problem a problem."""
+        tally.weak.add(trial.case.name)
+        context = self.context
+        found = selfcheck.difference(trial.expected, context.trials.again(trial), self.rules)
+        if context.problem.checker is not None:
+            check_reference(context.problem, context.crew.shared.copy(trial.message, context.problem.device), trial.expected)
+        elif found:
+            raise InvalidReference(f"the reference differs from itself on the same inputs: {found}{self._in_case(trial)}")
+        weak = selfcheck.weakness(trial.expected, self.rules)
+        if weak is None or context.problem.checker is not None:
+            return []
+        text = f"the problem is weak: {weak}{self._in_case(trial)}"
+        if len(tally.weak) == 1:
+            context.note("weak_problem", text, "warning")
+        return [text]
+
+    def _in_case(self, trial: Trial) -> str:
+        return f" (case {trial.case.name})" if len(self.context.problem.cases) > 1 else ""
+
+    def _placed(self, trial: Trial, reason: str) -> str:
+        several = len(self.context.problem.cases) > 1
+        return f"case {trial.case.name}, trial {trial.number}: {reason}" if several else f"trial {trial.number}: {reason}"
+
+    def _report(self, trial: Trial, result: Comparison, warnings: list[str]) -> None:
+        status: Any = "passed" if result.passed else "failed"
+        self.context.emit(
+            wire.CaseChecked(
+                CaseReport(
+                    trial.case.name,
+                    trial.case.params,
+                    trial.number,
+                    status,
+                    result.reason,
+                    [*warnings, *result.warnings],
+                    result.reports,
+                )
+            )
+        )
+
+    def _crashed(self, trial: Trial, reason: str, tally: _Tally, failure: WorkerFailed | None = None) -> None:
+        if failure is not None and failure.traceback:
+            self.context.emit(wire.Log("implementation", failure.traceback))
+        tally.fail(
+            "compile_failed" if failure is not None and failure.kind == "build" else "crashed", self._placed(trial, reason)
+        )
+        self._report(trial, Comparison(reason=reason), [])
+
+    def _save(self, worker: Worker, trial: Trial, answer: Answer) -> None:
+        context = self.context
+        assert worker.outputs is not None
+        inputs = context.crew.shared.copy(trial.message, "cpu")
+        actual = build_outputs(answer.output, worker.outputs)
+        values = {"inputs": inputs, "expected": trial.expected, "actual": actual, "case": trial.case.name, "trial": trial.number}
+        name = f"{'replay' if context.plan.replay else 'failed'}_{trial.case.name}_{trial.number}.pt"
+        saved = save_tensors(context.run_dir, name, values, context.plan.limits.artifact_bytes)
+        if isinstance(saved, str):
+            context.note("tensors_not_saved", saved)
+        else:
+            context.emit(wire.ArtifactSaved(saved))
+
+
+def _selected(context: StageContext) -> list[tuple[CaseInput, int]]:
+    """(case, trial) in the order in which they run."""
+    replay = context.plan.replay
+    if replay is not None:
+        return [(case, replay[1]) for case in context.problem.cases if case.name == replay[0]]
+    return [(case, number) for case in context.problem.cases for number in range(context.plan.trials)]
