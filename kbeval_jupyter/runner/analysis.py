@@ -83,8 +83,6 @@ def _passing(expected: Any, actual: Any, difference: Any, tolerance: Tolerance |
     e = _wide(expected)
     finite = e.isfinite() & _wide(actual).isfinite()
     return (difference == 0) | (finite & (difference <= tolerance.atol + tolerance.rtol * e.abs()))
-        e.isfinite() & _wide(actual).isfinite() | (difference == 0)
-    )
 
 
 def _near_exact(expected: Any, actual: Any, exact: Any, tolerance: Tolerance, noise: float) -> Any:

@@ -20,9 +20,9 @@ from .randomness import InputSecret
 from .reference import InvalidReference, ReferenceProblem
 from .report import Failure
 from .stages.base import Stage, StageContext, StageOutcome
-from .stages.benchmark import Benchmark
-from .stages.compile import Compile
-from .stages.correctness import Correctness
+from .stages.benchmark import BenchmarkStage
+from .stages.compile import CompileStage
+from .stages.correctness import CorrectnessStage
 from .trials import Trials
 from .worker_load import set_precision
 from .workers import WorkerDied
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .offspring import SupervisorChannel
     from .report import StageName, Verdict
 
-STAGES: dict[str, Stage] = {stage.name: stage for stage in (Compile(), Correctness(), Benchmark())}
+STAGES: dict[str, Stage] = {stage.name: stage for stage in (CompileStage(), CorrectnessStage(), BenchmarkStage())}
 INTERPRETER_NOTE = "no GPU here: Triton code ran in Triton's interpreter, which is correct but says nothing about speed"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STEPS = 3
 
 
-class Compile:
+class CompileStage:
     """The stage. The judge has sent the "load" request already, so that the import runs while the reference loads."""
 
     name: StageName = "compile"

@@ -42,7 +42,7 @@ class _Tally:
             self.verdict, self.reason = verdict, reason
 
 
-class Correctness:
+class CorrectnessStage:
     """The stage."""
 
     name: StageName = "correctness"
