@@ -20,7 +20,20 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
+    _show_results()
     return getattr(importlib.import_module(_HOMES[name], __name__), name)
+
+
+def _show_results() -> None:
+    """Let a notebook that does not load the extension show results as such too."""
+    import sys
+
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        from .rendering.mimebundle import register
+
+        register(shell)
 
 
 def load_ipython_extension(ipython: Any) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -129,7 +130,7 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
         started = self._launch(request, quiet=options.quiet, value=lambda result: self._bound(options.output, result))
         if not options.detach:
             return started
-        started.entry.running.future.add_done_callback(lambda _future: self._finish_detached(started))
+        _when_done(started, lambda: started.value(self._settle(started)))
         return None
 
     def _command(self, words: list[str]) -> Any:
@@ -193,7 +194,7 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
             if started.entry.running.future.done():
                 self._settle(started)
             else:
-                started.entry.running.future.add_done_callback(lambda _future: self._settle(started))
+                _when_done(started, lambda: self._settle(started))
 
     @staticmethod
     def _settle(started: Started) -> EvaluationResult:
@@ -209,9 +210,6 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
             self.displayed.mark(result)
         return started.value(result)
 
-    def _finish_detached(self, started: Started) -> None:
-        started.value(self._settle(started))
-
     def _bound(self, variable: str | None, result: EvaluationResult) -> EvaluationResult:
         if variable:
             self.shell.user_ns[variable] = result
@@ -223,6 +221,11 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
     @staticmethod
     def _say(text: str) -> None:
         print(text)  # noqa: T201 - a magic's answer is the cell's output
+
+
+def _when_done(started: Started, action: Callable[[], object]) -> None:
+    """Act later, on a thread of its own: the future's callbacks run on the loop of all evaluations, which must not wait."""
+    started.entry.running.future.add_done_callback(lambda _future: threading.Thread(target=action, daemon=True).start())
 
 
 def has_kernel(shell: Any) -> bool:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kbeval_jupyter.model.result import MIME_TYPE
+from tests.conftest import processes_of_this_session
 from tests.kernel import Cell, Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 STOP_LIMIT_S = 1.5  # promised: 1 s; the machine is shared
 REFERENCE = """%%kernelref one
@@ -197,3 +199,29 @@ def test_a_failed_trial_is_replayed_with_its_tensors(kernel: Kernel) -> None:
     kernel.run("same = again.result.correctness.cases[0]")
     shown = kernel.run("print(again.inputs[0].tolist(), again.expected.tolist(), again.actual.tolist(), same.status)")
     assert shown.text() == "[1.0, 1.0, 1.0, 1.0] [2.0, 2.0, 2.0, 2.0] [3.0, 3.0, 3.0, 3.0] failed\n"
+
+
+def test_results_are_shown_as_such_without_the_extension(tmp_path: Path) -> None:
+    fresh = Kernel(tmp_path)
+    try:
+        code = f"from kbeval_jupyter import evaluate\nevaluate({REFUSED!r}, {REFERENCE.partition(chr(10))[2]!r})"
+        (output,) = fresh.run(code).outputs()
+    finally:
+        fresh.close()
+    assert output["type"] == "execute_result"
+    assert output["data"][MIME_TYPE]["verdict"] == "compile_failed"
+    assert "COMPILE FAILED" in output["data"]["text/html"]
+
+
+def test_nothing_stays_when_the_kernel_is_killed(tmp_path: Path) -> None:
+    doomed = Kernel(tmp_path)
+    doomed.run("%load_ext kbeval_jupyter")
+    doomed.run(REFERENCE)
+    others = set(processes_of_this_session())
+    started(doomed)
+    assert set(processes_of_this_session()) - others
+    doomed.close()
+    deadline = time.monotonic() + 20
+    while (left := set(processes_of_this_session()) - others) and time.monotonic() < deadline:
+        time.sleep(0.05)  # the processes are not our children: there is nothing to wait on
+    assert left == set()
