@@ -29,7 +29,8 @@ def main(load_parts: Callable[[], Parts] | None = None) -> int:
 
 
 def _load_parts() -> Parts:
-    from . import judge, worker
+    from . import isolation, judge, worker
     from .offspring import Parts
 
+    isolation.prepare()
     return Parts(judge.run, worker.serve)

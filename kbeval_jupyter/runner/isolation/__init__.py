@@ -27,7 +27,7 @@ class IsolationError(Exception):
 
 def prepare() -> None:
     """Find out once, in the server, what forked workers would each find out again."""
-    paths.readable((), "/")
+    paths.readable((), os.path.realpath(os.curdir))
 
 
 def harden(request: SpawnRequest, keep: Iterable[int]) -> List[IsolationLayer]:

@@ -40,7 +40,7 @@ def readable(read_paths: Iterable[str], private_dir: str) -> List[str]:
         wanted += os.environ.get(name, "").split(os.pathsep)
     # Each by itself: a folder inside the home that was named stays, though one around the home loses all of it.
     parts = {_resolve(path) for path in wanted if os.path.isabs(path) and os.path.exists(path)}
-    for protected in (_real_home(), os.path.realpath(os.path.dirname(private_dir))):
+    for protected in (_real_home(), os.path.realpath(private_dir)):
         parts = {part for path in parts for part in _without(path, protected)}
     found: List[str] = []
     for path in sorted(parts):
@@ -82,13 +82,14 @@ def _real_home() -> str:
 
 
 def _without(path: str, protected: str) -> List[str]:
-    """``path``, or, where the protected folder lies below it, everything below it but that."""
+    """``path``, or, where the protected folder lies below it, all its entries but the one that leads there."""
     if path in (protected, "/"):
         return []
     if not protected.startswith(path + "/"):
         return [path]
+    leading = protected[len(path) + 1 :].partition("/")[0]
     try:
-        names = os.listdir(path)
-    except OSError:
+        # A link would open what it points to.
+        return [entry.path for entry in os.scandir(path) if entry.name != leading and not entry.is_symlink()]
+    except OSError:  # closed to us too
         return []
-    return [part for name in names for part in _without(os.path.join(path, name), protected)]
