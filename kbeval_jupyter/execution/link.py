@@ -97,7 +97,10 @@ class LinkConnection:
 
     async def _open(self, evaluation_id: str, message: dict[str, Any]) -> LinkStream:
         stream = self._streams[evaluation_id] = LinkStream()
-        await self._send(message)
+        try:
+            await self._send(message)
+        except ConnectionLostError as error:
+            stream.put(error)  # one place where a lost connection shows
         return stream
 
     async def _send(self, message: dict[str, Any]) -> None:

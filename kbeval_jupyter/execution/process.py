@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kbeval_jupyter.transports.base import Transport
 
 _CANCEL_LIMIT_S = 2.0
-_RECONNECT_PAUSE_S = 0.2
 _RECONNECT_PAUSE_LIMIT_S = 5.0
 _REMEMBERED = 64  # evaluations whose artifacts can still be fetched
 
@@ -36,6 +35,13 @@ class _Evaluation:
     link: LinkConnection | None = None
     cancelled: bool = False
     artifacts: list[dict[str, Any]] = field(default_factory=list)
+    lost_at: float | None = None  # monotonic; None while events come
+
+    def lost_for(self) -> float:
+        """Seconds since the connection was lost, which is now where it was not lost before."""
+        if self.lost_at is None:
+            self.lost_at = time.monotonic()
+        return time.monotonic() - self.lost_at
 
 
 class ProcessExecutor:
@@ -74,17 +80,23 @@ class ProcessExecutor:
         """The evaluation's events; closing the iterator early cancels it."""
         evaluation = self._remember(plan.id)
         decoder = EventDecoder()
+        retried = False
         try:
             stream = await self._start(plan, evaluation)
             while not decoder.finished:
                 try:
                     item = await stream.next()
                 except ConnectionLostError as error:
-                    stream = await self._resume(plan, evaluation, decoder, error)
+                    if evaluation.run_dir is None and not retried:  # the link had died since its last evaluation
+                        retried = True
+                        stream = await self._start(plan, evaluation)
+                    else:
+                        stream = await self._resume(plan, evaluation, decoder, error)
                     continue
                 if isinstance(item, dict):
                     evaluation.run_dir = item.get("run_dir", evaluation.run_dir)
                     continue
+                evaluation.lost_at = None
                 event = decoder.decode(item)
                 if event["kind"] == wire.ArtifactSaved.kind:
                     evaluation.artifacts.append(event["artifact"])
@@ -136,16 +148,10 @@ class ProcessExecutor:
     # --- the link -------------------------------------------------------------------------------------------------------
 
     async def _start(self, plan: wire.Plan, evaluation: _Evaluation) -> LinkStream:
-        for last in (False, True):
-            link = evaluation.link = await self._connected()
-            try:
-                stream = await link.run(plan)
-                break
-            except ConnectionLostError:  # it died since its last evaluation
-                if last:
-                    raise
+        link = evaluation.link = await self._connected()
+        stream = await link.run(plan)
         if evaluation.cancelled:
-            await link.cancel(plan.id)
+            await self.cancel(plan.id)
         return stream
 
     async def _resume(
@@ -154,22 +160,19 @@ class ProcessExecutor:
         """Take the evaluation up again, as long as it waits for us."""
         if plan.grace_s <= 0 or evaluation.run_dir is None or error.kind == "gone":
             raise error
-        give_up = time.monotonic() + plan.grace_s
-        pause_s = _RECONNECT_PAUSE_S
         while True:
+            lost_s = evaluation.lost_for()
+            if lost_s > plan.grace_s:
+                message = f"the connection to the target was lost and did not come back within {plan.grace_s:g} s"
+                raise ConnectionLostError(message, error.message)
+            await anyio.sleep(min(lost_s / 2, _RECONNECT_PAUSE_LIMIT_S))
             try:
                 link = evaluation.link = await self._connected()
-                stream = await link.follow(plan.id, evaluation.run_dir, decoder.next_seq - 1)
-            except ConnectionLostError as again:
-                if time.monotonic() > give_up:
-                    raise ConnectionLostError(
-                        f"the connection to the target was lost and did not come back within {plan.grace_s:g} s", again.message
-                    ) from again
-                await anyio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _RECONNECT_PAUSE_LIMIT_S)
+            except ConnectionLostError:
                 continue
+            stream = await link.follow(plan.id, evaluation.run_dir, decoder.next_seq - 1)
             if evaluation.cancelled:
-                await link.cancel(plan.id)
+                await self.cancel(plan.id)
             return stream
 
     async def _connected(self) -> LinkConnection:
