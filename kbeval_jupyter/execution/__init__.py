@@ -1,1 +1,1 @@
-
+"""Executors: a plan goes in, checked events come out."""
