@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from .encoding import input_bytes
 from .timed_pair import ProcessPair
-from .timed_worker import TimedCallFailed, TimedWorker
+from .timed_worker import MIN_ANSWER_S, TimedCallFailed, TimedWorker
 from .workers import WorkerDied, WorkerFailed
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 INPUT_SETS = 3  # taken in turn, so that no call sees the inputs of the one before
 INPUT_BYTES = 1 << 30  # fewer sets where they would be larger
-_MIN_ANSWER_S = 1.0
-
 _ROLES: tuple[Role, Role] = ("reference", "implementation")
 
 
@@ -74,7 +72,7 @@ class TimedCrew:
         """A worker that holds one side's code, its clock bound before that code was imported."""
         crew = self._context.crew
         worker = crew.spawn(role, "timing", self.cpus.workers)
-        limit_s = max(self._time_left_s(), _MIN_ANSWER_S)
+        limit_s = max(self._time_left_s(), MIN_ANSWER_S)
         fields = {"device": self._context.device.worker_fields(), "threads": len(self.cpus.workers)}
         try:
             opened = worker.request("timing_open", fields, timeout_s=limit_s)
@@ -82,10 +80,8 @@ class TimedCrew:
             crew.construct(worker, role, self._context.problem, limit_s)
         except BaseException as error:
             worker.kill()
-            if isinstance(error, WorkerFailed):
-                raise TimedCallFailed(role, f"in a new process: {error.summary}", error.traceback) from None
-            if isinstance(error, WorkerDied):
-                raise TimedCallFailed(role, f"in a new process: {error.reason}", late=self._time_left_s() <= 0) from None
+            if isinstance(error, (WorkerFailed, WorkerDied)):
+                raise TimedCallFailed(role, error) from None
             raise
         if role == "reference":  # the code we trust
             self.flush_bytes = int(opened["flush_bytes"])

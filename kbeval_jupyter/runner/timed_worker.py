@@ -6,23 +6,27 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable
 
-from .workers import Worker, WorkerDied, WorkerFailed
+from .workers import RequestTimedOut, Worker, WorkerDied, WorkerFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .arena import Arena
 
+MIN_ANSWER_S = 1.0  # a worker gets so long even when the time limit has come
+
 
 class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side; an outcome rather than an error
-    """One side raised, died or did not answer while it was timed."""
+    """One side raised, died or did not answer while it was timed; the text is a sentence about it."""
 
-    def __init__(self, role: str, reason: str, traceback: str = "", late: bool = False) -> None:
-        super().__init__(reason)
+    def __init__(self, role: str, cause: WorkerFailed | WorkerDied) -> None:
+        if isinstance(cause, WorkerFailed):
+            super().__init__(f"the {role} raised {cause.summary}")
+        else:
+            super().__init__(f"the {role}'s process {cause.reason}")
         self.role = role
-        self.reason = reason
-        self.traceback = traceback
-        self.late = late  # it did not answer before the time limit
+        self.traceback = cause.traceback if isinstance(cause, WorkerFailed) else ""
+        self.late = isinstance(cause, RequestTimedOut)  # it did not answer before the time limit
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class TimedWorker:
         self.worker.stop()
         elapsed_ns = reply.get("ns")
         if type(elapsed_ns) is not int or elapsed_ns < 0:
-            raise self._failed(str(self.worker.breach("a time that is no number of nanoseconds")))
+            raise TimedCallFailed(self.worker.role, self.worker.breach("a time that is no number of nanoseconds"))
         return Sample(elapsed_ns / 1e6, wall_ns / 1e6)
 
     def output(self) -> dict[str, Any]:
@@ -76,13 +80,8 @@ class TimedWorker:
             self.worker.stop()
 
     def _request(self, op: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-        limit_s = max(self._time_left_s(), 0.05)
+        limit_s = max(self._time_left_s(), MIN_ANSWER_S)
         try:
             return self.worker.request(op, fields, timeout_s=limit_s)
-        except WorkerFailed as failure:
-            raise self._failed(failure.summary, failure.traceback) from None
-        except WorkerDied as end:
-            raise self._failed(end.reason, late=self._time_left_s() <= 0) from None
-
-    def _failed(self, reason: str, traceback: str = "", late: bool = False) -> TimedCallFailed:
-        return TimedCallFailed(self.worker.role, reason, traceback, late)
+        except (WorkerFailed, WorkerDied) as cause:
+            raise TimedCallFailed(self.worker.role, cause) from None

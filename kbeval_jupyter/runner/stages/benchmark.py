@@ -28,7 +28,7 @@ MARGIN_S = 2.0  # kept back from the time limit for the end of the evaluation
 PROGRESS_INTERVAL_S = 0.2
 
 
-class Benchmark:
+class BenchmarkStage:
     """Times both sides of every case."""
 
     name: StageName = "benchmark"
@@ -143,9 +143,9 @@ class _Run:
         return timings
 
     def _failed(self, failure: TimedCallFailed) -> StageOutcome:
-        reason = f"the {failure.role} failed while it was timed: {failure.reason}"
+        reason = f"{failure}, while it was timed"
         if failure.late:
-            reason = f"the {failure.role} did not answer before the time limit while it was timed"
+            reason = f"the {failure.role} gave no answer before the time limit, while it was timed"
         elif failure.role == "reference":
             raise InvalidReference(reason, failure.traceback)
         elif failure.traceback:
