@@ -76,15 +76,8 @@ def create_venv() -> None:
 def build_inputs() -> list[Path]:
     """The files that an installed package is made of, beyond the Python code, which is used in place."""
     sources = [path for folder in ("src", "style") for path in sorted((JS / folder).rglob("*")) if path.is_file()]
-    return [
-        ROOT / "pyproject.toml",
-        ROOT / "hatch_build.py",
-        ROOT / "install.json",
-        JS / "package.json",
-        JS / "yarn.lock",
-        JS / "build.mjs",
-        *sources,
-    ]
+    rest = [JS / name for name in ("package.json", "yarn.lock", "build.mjs", "tsconfig.json")]
+    return [ROOT / "pyproject.toml", ROOT / "hatch_build.py", ROOT / "install.json", *rest, *sources]
 
 
 def install_torch() -> None:
@@ -103,16 +96,18 @@ def install_package() -> None:
     """Build the front end and install the package, with what the local target needs."""
     import tomllib  # Python 3.11: an older one must reach the message in main
 
-    pip(*tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
-    if not node_will_do():
-        pip(NODE)
+    pip(*tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"], "editables")
+    if node := missing_node():
+        pip(node)
     install_editable("local")
 
 
-def node_will_do() -> bool:
-    """Whether there is a Node that is new enough; without build isolation pip does not look after that itself."""
-    question = "from hatch_build import NODE_MAJOR, node_major; raise SystemExit(node_major() < NODE_MAJOR)"
-    return subprocess.run([PYTHON, "-c", question], cwd=ROOT).returncode == 0
+def missing_node() -> str:
+    """The Python package that brings Node, where the path has none that is new enough for the build."""
+    ask = "import hatch_build as build; print(build.NODE_PACKAGE if build.node_major() < build.NODE_MAJOR else '')"
+    return subprocess.run(
+        [PYTHON, "-c", ask], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def install_editable(extra: str) -> None:
@@ -129,10 +124,13 @@ def install_other_ipykernels() -> None:
 
 
 def install_browser() -> None:
-    """Let Playwright fetch a Chromium of its own where the system has none."""
+    """Let Playwright fetch a Chromium of its own where the system has none; without one the browser tests are skipped."""
     if any(map(shutil.which, SYSTEM_BROWSERS)) or os.environ.get("KBEVAL_CHROMIUM"):
         return
-    step("browser", [], lambda: run("playwright", "install", "chromium"))
+    try:
+        step("browser", [], lambda: run("playwright", "install", "chromium"))
+    except SystemExit as failure:
+        print(f"no Chromium for the browser tests: {failure.code}", file=sys.stderr)
 
 
 def importable(module: str) -> bool:
@@ -145,12 +143,16 @@ def pip(*arguments: str) -> None:
     run(str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
 
 
+def environment() -> dict[str, str]:
+    """This process's, with the commands of .venv first."""
+    browsers = {"PLAYWRIGHT_BROWSERS_PATH": str(ROOT / ".venvs/browsers")}
+    return {**browsers, **os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+
 def run(*command: str, cwd: Path = ROOT) -> None:
     """Run a command of the environment; leave with its status when it fails."""
-    environment = {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    environment.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(ROOT / ".venvs/browsers"))
-    found = shutil.which(command[0], path=environment["PATH"]) or command[0]
-    status = subprocess.run([found, *command[1:]], cwd=cwd, env=environment).returncode
+    program = shutil.which(command[0], path=environment()["PATH"]) or command[0]
+    status = subprocess.run([program, *command[1:]], cwd=cwd, env=environment()).returncode
     if status:
         sys.exit(f"failed with status {status}: {' '.join(command)}")
 
