@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kbeval_jupyter.model.request import EvaluationRequest
     from kbeval_jupyter.runner.report import CaseReport
 
-ARTIFACT = "replay"
+ARTIFACT_PREFIX = "replay_"  # the runner adds case and trial
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ReplayedTrial:
     def path(self) -> Path:
         """The artifact; raises TargetError where there is none."""
         for artifact in self.result.artifacts:
-            if artifact.name == ARTIFACT:
+            if artifact.name.startswith(ARTIFACT_PREFIX):
                 return self.result.artifacts_dir / artifact.path
         raise TargetError(f"the replay left no tensors: {text.short(self.result)}")
 

@@ -38,6 +38,15 @@ class Cell:
                         output["data"] = content["data"]
         return kept
 
+    def display_ids(self) -> set[str]:
+        """Of what it displayed."""
+        shown = (message["content"] for message in self.messages if message["msg_type"] == "display_data")
+        return {content["transient"]["display_id"] for content in shown if content.get("transient")}
+
+    def comms(self) -> set[str]:
+        """Of the widgets that it made."""
+        return {message["content"]["comm_id"] for message in self.messages if message["msg_type"] == "comm_open"}
+
     def text(self) -> str:
         """Everything that was printed."""
         return "".join(output["text"] for output in self.outputs() if output["type"] == "stream")
@@ -112,13 +121,22 @@ class Kernel:
         except queue.Empty:
             message = None
         if message is not None:
-            cell = self._cells.get(message["parent_header"].get("msg_id", ""))
-            # A widget's later messages carry the request that caused them, or none: there is one widget a test.
-            for target in [cell] if cell else list(self._cells.values()) if message["msg_type"] == "comm_msg" else []:
-                target.messages.append(message)
+            for cell in self._addressees(message):
+                cell.messages.append(message)
                 if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-                    target.idle_at = time.monotonic()
+                    cell.idle_at = time.monotonic()
         while self.client.shell_channel.msg_ready():
             reply = self.client.get_shell_msg(timeout=0)
             if (cell := self._cells.get(reply["parent_header"].get("msg_id", ""))) is not None:
                 cell.reply = reply["content"]
+
+    def _addressees(self, message: dict[str, Any]) -> list[Cell]:
+        """The cells that a page would hand it to: updates go by display id, a widget's messages by its comm."""
+        content = message["content"]
+        if message["msg_type"] == "update_display_data":
+            wanted = content["transient"]["display_id"]
+            return [cell for cell in self._cells.values() if wanted in cell.display_ids()]
+        if message["msg_type"] == "comm_msg":
+            return [cell for cell in self._cells.values() if content["comm_id"] in cell.comms()]
+        cell = self._cells.get(message["parent_header"].get("msg_id", ""))
+        return [cell] if cell else []

@@ -137,13 +137,12 @@ def failed_trials(correctness: CorrectnessReport | None) -> list[CaseReport]:
 
 
 def trials_sentence(correctness: CorrectnessReport) -> str:
-    """How many trials and cases passed, and how the weights were made equal."""
-    trials, failed = len(correctness.cases), len(failed_trials(correctness))
+    """How many trials passed, and how the weights were made equal."""
     weights = {"state_dict": "; weights copied from the reference", "seed": "; weights made by seed", None: ""}
-    return (
-        f"{trials - failed} of {units.counted(trials, 'trial')} and {correctness.cases_passed} of "
-        f"{units.counted(correctness.cases_total, 'case')} passed{weights[correctness.weights]}"
-    )
+    cases = len({case.name for case in correctness.cases})
+    over = f" over {cases} cases" if cases > 1 else ""
+    trials = units.counted(correctness.cases_total, "trial")
+    return f"{correctness.cases_passed} of {trials}{over} passed{weights[correctness.weights]}"
 
 
 def speed_sentence(benchmark: BenchmarkReport) -> str | None:
@@ -190,7 +189,8 @@ def stage_words(result: EvaluationResult) -> list[str]:
     for name, stage in result.stages.items():
         status = "" if stage.status == "passed" else f" {stage.status}"
         took = f" {units.seconds(stage.seconds)}" if stage.seconds is not None else ""
-        why = f" ({stage.reason})" if stage.reason and stage.status != "passed" else ""
+        # The evaluation's reason, which stands above, is mostly that of the stage that failed.
+        why = f" ({stage.reason})" if stage.reason not in ("", result.reason) and stage.status != "passed" else ""
         words.append(f"{name}{status}{took}{why}")
     return words
 

@@ -19,6 +19,7 @@ LOG_INTERVAL_S = 0.034  # at most 30 messages a second
 STATE_INTERVAL_S = 0.1
 BATCH_CHARACTERS = 256 << 10
 _FLUSH_MESSAGES = 64
+_STATE_SHARE = 10
 
 
 class Publisher:
@@ -78,8 +79,11 @@ class Publisher:
                 log_now = self._log_changed or self._rewind_to is not None
                 self._state_changed = self._state_changed and not state_now
             if state_now:
+                begin = time.monotonic()
                 self._set_state()
-                state_due = time.monotonic() + STATE_INTERVAL_S
+                took_s = time.monotonic() - begin
+                # A state that is large must not keep the kernel busy.
+                state_due = begin + max(STATE_INTERVAL_S, _STATE_SHARE * took_s)
             if log_now:
                 self._publish_log()
             with self._wake:

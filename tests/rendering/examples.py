@@ -138,7 +138,7 @@ EXAMPLES: dict[str, EvaluationResult] = {
         "passed",
         "all 3 trials agree with the reference",
         stages=stages(compile=("passed", 0.31), correctness=("passed", 0.42)),
-        correctness=CorrectnessReport(1, 1, 1.0, "state_dict", [passed_case(trial=i) for i in range(3)]),
+        correctness=CorrectnessReport(3, 3, 1.0, "state_dict", [passed_case(trial=i) for i in range(3)]),
         notes=[NoteReport("triton_interpreter", "Triton runs in its interpreter on the CPU: exact, but its times mean nothing")],
     ),
     "passed_benchmark": result(
@@ -151,7 +151,7 @@ EXAMPLES: dict[str, EvaluationResult] = {
         seconds=21.6,
         stages=stages(compile=("passed", 8.4), correctness=("passed", 0.9), benchmark=("passed", 11.8)),
         correctness=CorrectnessReport(
-            3, 3, 1.0, None, [passed_case(name, trial) for name in ("small", "medium", "large") for trial in range(3)]
+            9, 9, 1.0, None, [passed_case(name, trial) for name in ("small", "medium", "large") for trial in range(3)]
         ),
         benchmark=BenchmarkReport(
             "device events around one call, each call after a flush of the cache",
@@ -176,7 +176,7 @@ EXAMPLES: dict[str, EvaluationResult] = {
             correctness=("failed", 0.55, "2 of 3 trials failed"),
             benchmark=("skipped", None, "not right"),
         ),
-        correctness=CorrectnessReport(0, 1, 0.0, "state_dict", [passed_case(), wrong_case(1), wrong_case(2)]),
+        correctness=CorrectnessReport(1, 3, 1 / 3, "state_dict", [passed_case(), wrong_case(1), wrong_case(2)]),
         notes=[NoteReport("tolerance", "rtol 1e-3 instead of 1e-4, as asked", "info")],
         log_tail=["building softmax_ext", "block size 64"],
     ),
