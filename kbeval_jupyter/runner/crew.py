@@ -99,7 +99,6 @@ class Crew:
     def load_fields(self, role: Role) -> dict[str, Any]:
         """Fields of the "load" request for one side."""
         entry: Entry = getattr(self.plan.problem, role)
-        problem = self.plan.problem
         return {
             "folder": self.folder(role),
             "module": entry.module,
@@ -109,7 +108,6 @@ class Crew:
             "device": self.device.worker_fields(),
             "precision": self.plan.precision,
             "redirect_cuda": self.redirected(role),
-            "input_functions": [n for n in (problem.inputs_function, problem.input_groups_function) if n],
         }
 
     def load(self, worker: Worker, role: Role) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def load(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str
     state.definition = loading.take(state.module, fields["name"], fields["module"])
     if fields["kind"] == "function":
         state.entry = state.definition
-    return {"input_functions": [n for n in fields["input_functions"] if callable(getattr(state.module, n, None))]}
+    return {}
 
 
 def set_precision(precision: str) -> None:

@@ -43,10 +43,7 @@ class CompileStage:
         return self._first_call(context, worker, build_ends)
 
     def _prepare(self, context: StageContext, worker: Worker, build_ends: float) -> None:
-        loaded = worker.receive("load", _left(build_ends))
-        own = [name for name in loaded.get("input_functions") or [] if isinstance(name, str)]
-        if own:
-            context.note("own_inputs_ignored", f"the implementation defines {', '.join(own)}; the reference's inputs are used")
+        worker.receive("load", _left(build_ends))
         context.progress("compile", 1, STEPS)
         context.crew.construct(worker, "implementation", context.problem, _left(build_ends))
         if context.crew.weights is not None:
