@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from . import __version__
 from .errors import KernelBenchError, RequestError, unknown_name
@@ -35,11 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_CANCELLED
     except BrokenPipeError:  # whoever read our output has gone
-        sys.stdout = sys.stderr
+        mute(sys.stdout)
         return EXIT_FAILED
     except Exception:
         traceback.print_exc()
         return EXIT_TARGET
+
+
+def mute(stream: TextIO) -> None:
+    """Let what a stream still holds, and all that is written to it later, go nowhere."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def print_error(error: KernelBenchError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import itertools
 import json
 import signal
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from . import api, sources
-from .cli import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, EXIT_TARGET, print_error
+from .cli import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, EXIT_TARGET, mute, print_error
 from .errors import Cancelled, KernelBenchError, RequestError
 from .model.result import SCHEMA, EvaluationResult, TargetInfo
 from .options import BY_KEYWORD, OptionParser, add_evaluation_options, build_request, given_options
@@ -136,8 +137,12 @@ class Outputs:
         if self.progress is not None:
             self.progress.on_event(event)
         if self.events is not None:
-            self.events.write(json.dumps(event, allow_nan=False) + "\n")
-            self.events.flush()
+            try:
+                self.events.write(json.dumps(event, allow_nan=False) + "\n")
+                self.events.flush()
+            except OSError as error:  # the reader left, the disk is full: the evaluation goes on
+                sys.stderr.write(f"kbeval: --events ends here: {error.strerror}\n")
+                mute(self.events)
 
     def follow(self, running: RunningEvaluation) -> None:
         """Draw progress until the evaluation is over."""
@@ -189,7 +194,7 @@ def _report_error(error: KernelBenchError, json_name: str | None) -> int:
 
 def _json_destination(words: list[str]) -> str | None:
     """Where the JSON goes, also where the rest of the words cannot be understood."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise([*words, ""]):
         if word == "--json":
             return following or None
         if word.startswith("--json="):

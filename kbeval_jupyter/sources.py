@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tokenize
 from pathlib import Path
@@ -90,7 +91,7 @@ def _label(magic: str, arguments: str) -> str | None:
         return None
     if magic != "kernelbench":
         return words[0] if words and not words[0].startswith("-") else None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in itertools.pairwise([*words, ""]):
         if word == "--name":
             return following or None
         if word.startswith("--name="):

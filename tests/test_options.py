@@ -1,4 +1,3 @@
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +128,7 @@ def test_no_option_is_promised_twice() -> None:
 
 
 def test_help_names_every_option_of_the_shell() -> None:
-    parser: argparse.ArgumentParser = OptionParser(prog="test")
+    parser = OptionParser(prog="test")
     add_evaluation_options(parser)
     text = parser.format_help()
     for option in OPTIONS:

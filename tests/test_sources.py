@@ -71,6 +71,7 @@ def test_cells_of_a_notebook_by_label(tmp_path: Path) -> None:
         "%%kernelbench --name='v two' --benchmark\nsecond",
         "%%kernelbench --name v1\nfirst again",
         "%%kernelbench --ref softmax\nno label",
+        "%%kernelbench\nno label either",
         "%%kernelcases softmax-cases\n[]",
     )
     assert sources.notebook_cells(path) == {"softmax": "reference", "v1": "first again", "v two": "second", "softmax-cases": "[]"}

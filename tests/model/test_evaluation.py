@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from collections import deque
 from typing import Any
 
 import pytest
@@ -119,9 +120,8 @@ def test_progress_keeps_the_total_of_the_start() -> None:
 
 def test_checks_that_were_not_reached_did_not_pass() -> None:
     cases = [wire.Case("a"), wire.Case("b"), wire.Case("c")]
-    evaluation = fold(
-        STARTED, checked("a", 0), checked("a", 1), checked("b", 0), wire.Finished("crashed", "died"), of=plan(cases=cases)
-    )
+    reached = [checked("a", 0), checked("a", 1), checked("b", 0)]
+    evaluation = fold(STARTED, *reached, wire.Finished("crashed", "died"), of=plan(cases=cases))
     correctness = evaluation.result().correctness
     assert correctness is not None
     assert (correctness.cases_passed, correctness.cases_total, correctness.score) == (3, 6, 0.5)
@@ -151,8 +151,8 @@ def test_geometric_mean_of_all_cases_or_none(
 
 
 def test_stages_that_the_end_cut_off() -> None:
-    evaluation = fold(wire.StageStarted("compile"), wire.StageFinished("compile", "passed", 1.0), wire.StageStarted("correctness"),
-                      wire.Finished("timed_out", "2 s were over"))  # fmt: skip
+    compiled = [wire.StageStarted("compile"), wire.StageFinished("compile", "passed", 1.0)]
+    evaluation = fold(*compiled, wire.StageStarted("correctness"), wire.Finished("timed_out", "2 s were over"))
     assert [stage.status for stage in evaluation.snapshot().stages] == ["passed", "failed", "skipped"]
     assert evaluation.result().stages["benchmark"] == StageReport("skipped", None, "not reached")
 
@@ -182,7 +182,7 @@ def test_error_of_the_target_is_in_the_result() -> None:
 def test_snapshots_while_another_thread_applies() -> None:
     evaluation = Evaluation(plan(), TargetInfo("here", "local"))
     events = [line(checked(f"c{i}", 0), i) for i in range(300)]
-    thread = threading.Thread(target=lambda: [evaluation.apply(event) for event in events])
+    thread = threading.Thread(target=lambda: deque(map(evaluation.apply, events)))
     thread.start()
     seen = 0
     while thread.is_alive():

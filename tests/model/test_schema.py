@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # its types are a package of their own
 import pytest
 
 from kbeval_jupyter.model import schema

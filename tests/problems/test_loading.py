@@ -93,24 +93,40 @@ def test_references_that_are_refused(reference: str, message: str, hint: str) ->
     assert re.search(hint, caught.value.hint)
 
 
+OTHER_WAY = "no {}; found {}. That is the {} format and the reference has the {} format: define {}, or give --ref a file with {}"
+KERNELBENCH_FORM = "class Model(nn.Module), get_inputs() and get_init_inputs()"
+FUNCTIONAL_FORM = "ref_kernel(inputs) and generate_input(**case)"
+NESTED = "no ModelNew at the top level; the one in line 2 is inside another definition and does not count"
+
+
 @pytest.mark.parametrize(
     ("implementation", "reference", "fault"),
     [
         ("class Model: pass\n", KERNELBENCH, "no ModelNew; found Model"),
         ("", KERNELBENCH, "no ModelNew; the source defines nothing"),
         ("import torch\n", KERNELBENCH, "no ModelNew; the source defines nothing"),
-        ("def build():\n    class ModelNew: pass\n", KERNELBENCH,
-         "no ModelNew at the top level; the one in line 2 is inside another definition and does not count"),
-        (CUSTOM, KERNELBENCH,
-         "no ModelNew; found custom_kernel. That is the functional format and the reference has the kernelbench format: define "
-         "class ModelNew(nn.Module), or give --ref a file with ref_kernel(inputs) and generate_input(**case)"),
-        (MODEL_NEW, FUNCTIONAL,
-         "no custom_kernel; found ModelNew. That is the kernelbench format and the reference has the functional format: define "
-         "def custom_kernel(inputs), or give --ref a file with class Model(nn.Module), get_inputs() and get_init_inputs()"),
-        ("import torch\n<custom_kernel_name_1>\n", KERNELBENCH,
-         "syntax error in implementation, line 2: invalid syntax: <custom_kernel_name_1>"),
+        ("def build():\n    class ModelNew: pass\n", KERNELBENCH, NESTED),
+        (
+            CUSTOM,
+            KERNELBENCH,
+            OTHER_WAY.format(
+                "ModelNew", "custom_kernel", "functional", "kernelbench", "class ModelNew(nn.Module)", FUNCTIONAL_FORM
+            ),
+        ),
+        (
+            MODEL_NEW,
+            FUNCTIONAL,
+            OTHER_WAY.format(
+                "custom_kernel", "ModelNew", "kernelbench", "functional", "def custom_kernel(inputs)", KERNELBENCH_FORM
+            ),
+        ),
+        (
+            "import torch\n<custom_kernel_name_1>\n",
+            KERNELBENCH,
+            "syntax error in implementation, line 2: invalid syntax: <custom_kernel_name_1>",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_implementation_is_data(implementation: str, reference: str, fault: str) -> None:
     cases = [{"n": 1}] if "ref_kernel" in reference else None
     assert problem(implementation, reference, cases=cases).fault == fault
@@ -122,7 +138,7 @@ def test_names_that_cannot_be_known_are_left_to_the_run() -> None:
 
 def test_the_format_can_be_forced() -> None:
     assert problem(CUSTOM, KERNELBENCH + FUNCTIONAL, format="functional", cases=[{"n": 1}]).spec.format == "functional"
-    with pytest.raises(RequestError, match="unknown format 'functionel' .*did you mean 'functional'"):
+    with pytest.raises(RequestError, match=r"unknown format 'functionel' .*did you mean 'functional'"):
         problem(CUSTOM, FUNCTIONAL, format="functionel")
 
 
