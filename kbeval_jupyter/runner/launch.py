@@ -9,17 +9,11 @@ import sys
 from typing import Any
 
 from .identity import RUNNER
+from .inherited import INHERITED
 from .user_folder import socket_path
 
-# What the server, and so every worker, sees of the environment. Nothing else: it may hold tokens.
-_PASSED_ON = (
-    "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR",
-    "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "PYTHONPATH", "CONDA_PREFIX",
-    "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING", "CUDA_MPS_PIPE_DIRECTORY",
-    "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "TORCH_CUDA_ARCH_LIST",
-    "ROCM_PATH", "ROCM_HOME", "HIP_PATH", "HIP_PLATFORM", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "PYTORCH_ROCM_ARCH",
-    "HSA_OVERRIDE_GFX_VERSION", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KBEVAL_SERVER_IDLE_S",
-)  # fmt: skip
+# Beyond what workers may see: where the server itself keeps its things.
+_PASSED_ON = (*INHERITED, "HOME", "SHELL", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "KBEVAL_SERVER_IDLE_S")
 
 _LOG_TAIL_BYTES = 4000
 

@@ -7,17 +7,7 @@ import sys
 import tempfile
 from typing import Dict, Mapping
 
-# Where compilers, drivers and libraries are found, which devices are visible, how text is encoded. Everything else of the
-# user's environment (tokens among it) stays out.
-INHERITED = (
-    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
-    "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX",
-    "CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH",
-    "TRITON_PTXAS_PATH", "TRITON_LIBCUDA_PATH",
-    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
-    "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY",
-    "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "PYTHONUNBUFFERED",
-)  # fmt: skip
+from ..inherited import INHERITED
 
 
 def build(requested: Mapping[str, str], inherited: Mapping[str, str], private_dir: str) -> Dict[str, str]:

@@ -24,7 +24,7 @@ _PLAIN_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/ur
 # NVIDIA (with Tegra and WSL), AMD. Listed anew for every worker: nodes appear when the driver is first used.
 _GPU_DEVICES = ("nvidia", "nvhost", "nvmap", "nvgpu", "nvsciipc", "dxg", "kfd", "dri")
 # Folders named by these variables hold compilers and libraries, and may lie in the user's home.
-_TOOL_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH")
+_TOOL_VARIABLES = ("CONDA_PREFIX", "CUDA_HOME", "CUDA_PATH", "ROCM_HOME", "ROCM_PATH", "HIP_PATH")
 _SEARCH_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
 
 
