@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import os
@@ -12,6 +13,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
+_HAS_CHILDREN_FILE = os.path.exists("/proc/thread-self/children")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -62,16 +64,30 @@ def is_descendant(pid: int, ancestor: int) -> bool:
 
 def descendants(root: int) -> list[int]:
     """Every process below ``root``, zombies included, parents before their children."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            parent = parent_of(int(name))
-            if parent is not None:
-                children.setdefault(parent, []).append(int(name))
+    children_of = _listed_children if _HAS_CHILDREN_FILE else _table_of_children().__getitem__
     found = [root]
     for pid in found:
-        found.extend(children.get(pid, ()))
+        found.extend(children_of(pid))
     return found[1:]
+
+
+def _listed_children(pid: int) -> list[int]:
+    """From the kernel's own lists, one per thread: much quicker than to look through all processes."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # gone meanwhile
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as children:
+                found.extend(map(int, children.read().split()))
+    return found
+
+
+def _table_of_children() -> dict[int, list[int]]:
+    children: dict[int, list[int]] = collections.defaultdict(list)
+    for name in os.listdir("/proc"):
+        parent = parent_of(int(name)) if name.isdigit() else None
+        if parent is not None:
+            children[parent].append(int(name))
+    return children
 
 
 def reap() -> dict[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
+import importlib
 import json
 import os
 import select
@@ -42,6 +43,8 @@ def serve(path: str, ready_fd: int, load_parts: Callable[[], Parts]) -> None:
             _tell(ready_fd, {"error": error})
             return
         parts = load_parts()
+        with contextlib.suppress(ImportError):  # torch imports it when first seeded: not in every evaluation anew
+            importlib.import_module("numpy.random")
         listener = _listen(path)
     processes.set_name("kbeval-server")
     processes.hide_memory()
@@ -96,6 +99,7 @@ def _keep_standby(listener: socket.socket, path: str, parts: Parts) -> None:
 def _fork_standby(listener: socket.socket, server_alive: int, alive: int, parts: Parts) -> int:
     """A new standby; returns a descriptor that tells when it has accepted, and ends when it dies."""
     read_end, write_end = os.pipe()
+    server = os.getpid()
     child = -1
     try:
         child = os.fork()
@@ -106,7 +110,7 @@ def _fork_standby(listener: socket.socket, server_alive: int, alive: int, parts:
         try:
             os.close(alive)
             os.close(read_end)
-            standby.stand_by(listener, server_alive, write_end, parts)
+            standby.stand_by(listener, server, server_alive, write_end, parts)
             status = 0
         except BaseException:
             traceback.print_exc()

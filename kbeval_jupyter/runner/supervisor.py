@@ -216,11 +216,12 @@ class Supervisor:
         all_dead, _ = processes.end_descendants(KILL_LIMIT_S)
         try:
             self._last_words(ending, all_dead)
+            self._emit(wire.Finished(**vars(ending)))
         except OSError as error:
-            # Most likely the disk is full: what was written may go, the final event may not.
-            ending = _machinery_fault(error) if ending.verdict != "error" else ending
+            # Most likely the disk is full: what the workers wrote may go, the final event may not.
+            rundir.clean(self._run_dir)
+            self._emit(wire.Finished(**vars(ending if ending.verdict == "error" else _machinery_fault(error))))
         rundir.clean(self._run_dir)
-        self._emit(wire.Finished(**vars(ending)))
         self._events.close()
 
     def _last_words(self, ending: Ending, all_dead: bool) -> None:

@@ -36,6 +36,13 @@ def start(link: LinkClient, judge: str, tmp_path: Path, **options) -> str:
     return plan.id
 
 
+def await_cleaned(run_dir: Path) -> None:
+    """The final event does not wait for the removal; the control socket goes last."""
+    deadline = time.monotonic() + 10
+    while (run_dir / "control").exists():
+        assert time.monotonic() < deadline
+
+
 def gone(pids: list[int]) -> bool:
     """No such process, not even a zombie."""
     return not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -85,6 +92,7 @@ channel.emit(wire.Finished("passed", ""))
 """
     events = evaluate(link, judge, tmp_path)
     (run_dir,) = tmp_path.glob("run-*")
+    await_cleaned(run_dir)
     assert run_dir.stat().st_mode & 0o777 == 0o700
     assert [json.loads(line) for line in (run_dir / "events.jsonl").read_text().splitlines()] == events
     assert sorted(path.name for path in run_dir.iterdir()) == ["artifacts", "events.jsonl"]
@@ -244,6 +252,7 @@ channel.emit(wire.Finished("passed", ""))
 """
     evaluate(link, judge, tmp_path)
     (run_dir,) = tmp_path.glob("run-*")
+    await_cleaned(run_dir)
     assert sorted(path.name for path in run_dir.iterdir()) == ["artifacts", "events.jsonl"]
     assert Path("/etc/passwd").exists()
 
