@@ -25,7 +25,8 @@ _REQUEST_LIMIT_S = 60.0
 def stand_by(listener: socket.socket, server: int, server_alive: int, accepted: int, parts: Parts) -> None:
     """Wait for one connection and serve it; returns when its evaluation is over, or the server has ended.
 
-    ``server`` is the server's process id, ``server_alive`` a descriptor that ends with it; on ``accepted`` the server is told that it needs a new standby.
+    ``server`` is the server's process id, ``server_alive`` a descriptor that ends with it; on ``accepted`` the server is told
+    that it needs a new standby.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
