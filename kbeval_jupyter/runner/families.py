@@ -15,8 +15,10 @@ from typing import Iterable, List, Set
 from . import processes
 
 _HAS_CHILDREN_FILE = os.path.exists("/proc/thread-self/children")
-# A process in an uninterruptible call (a driver, or vfork, whose child is frozen) stops when it comes back, not before.
-_STOP_LIMIT_S = 0.02
+# On a busy machine a process waits for a processor before it can stop.
+_STOP_LIMIT_S = 0.5
+# In an uninterruptible call (a driver; vfork, whose child is frozen) it stops when it comes back, and cannot fork before.
+_UNINTERRUPTIBLE_LIMIT_S = 0.02
 
 
 def children(pid: int) -> List[int]:
@@ -77,8 +79,11 @@ def state(pid: int) -> str:
 
 
 def _wait_until_stopped(pid: int) -> None:
-    give_up = time.monotonic() + _STOP_LIMIT_S
-    while state(pid) not in "TtZX" and time.monotonic() < give_up:
+    # Or until it ended: then its children have their new parent, under which they are found.
+    begin = time.monotonic()
+    while (letter := state(pid)) not in "TtZX":
+        if time.monotonic() - begin > (_UNINTERRUPTIBLE_LIMIT_S if letter == "D" else _STOP_LIMIT_S):
+            break
         os.sched_yield()
 
 
