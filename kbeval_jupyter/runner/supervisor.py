@@ -6,6 +6,7 @@ It runs no code of a user and nothing of torch. Whatever happens to the judge, t
 from __future__ import annotations
 
 import contextlib
+import errno
 import selectors
 import signal
 import socket
@@ -243,4 +244,8 @@ class Supervisor:
 
 
 def _machinery_fault(error: BaseException) -> Ending:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Ending.fault(
+            "disk_full", "the disk that holds the run directory is full", "free space there, or print and save less"
+        )
     return Ending.fault("supervisor_failed", f"the supervisor failed: {type(error).__name__}: {error}")
