@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from .builds import BuildFolder, build_hash
+from .device_start import started_worker
 from .nursery import Nursery, SpawnRequest
 from .shared_inputs import SharedInputs
 from .sources import mentions
@@ -35,6 +36,8 @@ class Crew:
         self._count = 0
         self._mentions = {role: mentions(plan, role) for role in ("implementation", "reference")}
         self._implementation: Worker | None = None
+        # Layers without which workers are made; None: to be found out with the first one.
+        self._left_out: dict[str, str] | None = None if device.vendor != "cpu" and plan.isolation == "auto" else {}
 
     def interpreted(self, role: Role) -> bool:
         """Whether Triton code of a side runs in Triton's interpreter: correct, but its times mean nothing."""
@@ -47,8 +50,15 @@ class Crew:
     def implementation(self) -> Worker:
         """The worker that is being judged; made on the first call and again after its death. Its code is not loaded yet then."""
         if self._implementation is None or self._implementation.dead:
-            self._implementation = self.spawn("implementation", output="implementation")
+            if self._left_out is None:
+                self._implementation, self._left_out = started_worker(self._without, self.device.worker_fields())
+            else:
+                self._implementation = self._without(self._left_out)
         return self._implementation
+
+    def _without(self, left_out: dict[str, str]) -> Worker:
+        self._left_out = left_out
+        return self.spawn("implementation", output="implementation")
 
     def layers(self) -> list[IsolationLayer]:
         """Isolation of the implementation's worker."""
@@ -73,6 +83,7 @@ class Crew:
                 cpus=cpus,
                 hardening=self.plan.isolation,
                 output=output,
+                left_out=self._left_out or {},
             )
         )
         return Worker(process, role)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Callable
 
-from . import failures, worker_call, worker_load, worker_timing
+from . import device_start, failures, worker_call, worker_load, worker_timing
 from .channel import Channel, PeerGoneError, ProtocolBreachError
 from .worker_state import WorkerState
 from .workers import EXIT_CHANNEL_LOST
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 Operation = Callable[[WorkerState, dict[str, Any], list[int]], dict[str, Any]]
 
-OPERATIONS: dict[str, Operation] = {**worker_load.OPERATIONS, **worker_call.OPERATIONS, **worker_timing.OPERATIONS}
+OPERATIONS: dict[str, Operation] = {
+    **device_start.OPERATIONS,
+    **worker_load.OPERATIONS,
+    **worker_call.OPERATIONS,
+    **worker_timing.OPERATIONS,
+}
 
 
 def _answer(state: WorkerState, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
