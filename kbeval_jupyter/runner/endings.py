@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,14 @@ class Ending:
     def fault(cls, kind: str, message: str, hint: str = "") -> Ending:
         """Ours or the host's fault: verdict "error"."""
         return cls("error", message, {"kind": kind, "message": message, "hint": hint})
+
+    @classmethod
+    def of_exception(cls, error: Exception) -> Ending:
+        """The supervisor itself cannot go on."""
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "free space there, or print and save less"
+            return cls.fault("disk_full", "the disk that holds the run directory is full", hint)
+        return cls.fault("supervisor_failed", f"the supervisor failed: {type(error).__name__}: {error}")
 
 
 class Deadlines:

@@ -6,7 +6,6 @@ It runs no code of a user and nothing of torch. Whatever happens to the judge, t
 from __future__ import annotations
 
 import contextlib
-import errno
 import selectors
 import signal
 import socket
@@ -64,7 +63,7 @@ class Supervisor:
                 self._check_time()
         except Exception as error:
             traceback.print_exc()
-            self._ending = _machinery_fault(error)
+            self._ending = Ending.of_exception(error)
         try:
             self._finish(self._ending)
         finally:
@@ -221,7 +220,7 @@ class Supervisor:
         except OSError as error:
             # Most likely the disk is full: what the workers wrote may go, the final event may not.
             rundir.clean(self._run_dir)
-            self._emit(wire.Finished(**vars(ending if ending.verdict == "error" else _machinery_fault(error))))
+            self._emit(wire.Finished(**vars(ending if ending.verdict == "error" else Ending.of_exception(error))))
         rundir.clean(self._run_dir)
         self._events.close()
 
@@ -241,11 +240,3 @@ class Supervisor:
             self._emit(wire.StageFinished(stage, "failed", None, ending.reason))  # type: ignore[arg-type]  # named by the judge
         if not all_dead:
             self._emit(wire.Note("survivors", f"processes did not end within {KILL_LIMIT_S:g} s of SIGKILL", "warning"))
-
-
-def _machinery_fault(error: BaseException) -> Ending:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Ending.fault(
-            "disk_full", "the disk that holds the run directory is full", "free space there, or print and save less"
-        )
-    return Ending.fault("supervisor_failed", f"the supervisor failed: {type(error).__name__}: {error}")
