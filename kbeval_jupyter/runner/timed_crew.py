@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator
 
-from .encoding import input_bytes
 from .timed_pair import ProcessPair
 from .timed_worker import MIN_ANSWER_S, TimedCallFailed, TimedWorker
 from .workers import WorkerDied, WorkerFailed
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from .crew import Role
     from .reference import CaseInput
     from .stages.base import StageContext
+    from .trials import Trial
     from .workers import Worker
 
 INPUT_SETS = 3  # taken in turn, so that no call sees the inputs of the one before
@@ -62,8 +62,7 @@ class TimedCrew:
                 "parameters": self._context.trials.with_parameters,
             }
             timed = {role: TimedWorker(worker, call, self._time_left_s) for role, worker in workers.items()}
-            seed = self._context.secret.seed("forward", "", number)
-            yield ProcessPair(timed["implementation"], timed["reference"], seed, self._time_left_s)
+            yield ProcessPair(timed["implementation"], timed["reference"], self._time_left_s)
         finally:
             for worker in workers.values():
                 worker.kill()
@@ -87,23 +86,10 @@ class TimedCrew:
             self.flush_bytes = int(opened["flush_bytes"])
         return worker
 
-    def give_inputs(self, pair: ProcessPair, case: CaseInput, number: int) -> None:
+    def give_inputs(self, pair: ProcessPair, case: CaseInput, number: int) -> list[Trial]:
         """Hand fresh inputs of a case to both sides; they lie in memory that both read."""
-        shared = self._context.crew.shared
         first = self._context.plan.trials + number * INPUT_SETS  # trials of their own, after those of the correctness stage
-        sets = [self._arguments(case, first)]
-        count = min(INPUT_SETS, max(1, INPUT_BYTES // max(input_bytes(sets[0]), 1)))
-        sets += [self._arguments(case, first + i) for i in range(1, count)]
-        trees = shared.put_all(sets)
+        trials = self._context.trials.prepare_several(case, first, INPUT_SETS, INPUT_BYTES)
         for side in (pair.implementation, pair.reference):
-            side.take_inputs(shared.arena, trees)
-
-    def _arguments(self, case: CaseInput, trial: int) -> Any:
-        """Inputs of one call; with ``--backward`` a pair of inputs and cotangents."""
-        problem = self._context.problem
-        inputs = problem.make_inputs(case, trial)
-        if not self._context.plan.backward:
-            return inputs
-        forward, backward = (problem.secret.seed(purpose, case.name, trial) for purpose in ("forward", "cotangents"))
-        cotangents = problem.run_backward(inputs, forward, backward, self._context.trials.with_parameters).cotangents
-        return [problem.make_inputs(case, trial), cotangents]  # made again: the run may have changed them
+            side.take_inputs(self._context.crew.shared.arena, trials)
+        return trials

@@ -14,7 +14,7 @@ LONG_CALL_MS = 50.0  # a cold start of the processor is less than 1 % of such a 
 
 _WARM_MAX_CALLS = 10
 _WARM_MAX_S = 1.0  # after the first call, which may compile for minutes
-_STEADY = (0.95, 1.25)  # a call between these multiples of the fastest so far shows nothing left to warm up
+_STEADY = (0.8, 1.25)  # a call between these multiples of the fastest so far shows nothing left to compile or to tune
 _order = random.SystemRandom()  # neither side can foresee when it runs
 
 
@@ -29,11 +29,10 @@ class Measured:
 
 @dataclass
 class ProcessPair:
-    """Two workers that hold the two sides. ``seed`` sets the generators before every call."""
+    """Two workers that hold the two sides."""
 
     implementation: TimedWorker
     reference: TimedWorker
-    seed: int
     time_left_s: Callable[[], float]
 
     def warm_up(self, known_ms: tuple[float, float] | None) -> tuple[float, float]:
@@ -47,10 +46,10 @@ class ProcessPair:
     def _steady(self, side: TimedWorker, known_ms: float | None) -> float:
         fastest, steady, began = known_ms, 0, 0.0
         for number in range(_WARM_MAX_CALLS):
-            current = side.sample(number, self.seed, warm=False).own_ms
+            current = side.sample(number, warm=False, flush=False).own_ms
             steady = steady + 1 if fastest is not None and _STEADY[0] * fastest <= current <= _STEADY[1] * fastest else 0
             fastest = current if fastest is None else min(fastest, current)
-            if steady >= (1 if current > LONG_CALL_MS else 2):
+            if steady >= (1 if current > LONG_CALL_MS else 2) or self._too_late(current):
                 break
             began = began or time.monotonic()
             if number > 0 and time.monotonic() - began > _WARM_MAX_S:
@@ -66,17 +65,23 @@ class ProcessPair:
         warm = {"implementation": calls_ms[0] < LONG_CALL_MS, "reference": calls_ms[1] < LONG_CALL_MS}
         order = list(sides)
         began = time.monotonic()
+        if self._too_late(sum(calls_ms)):
+            measured.stop_reason = TIME_LIMIT
         while not measured.stop_reason:
             started = time.monotonic()
             _order.shuffle(order)
             for role in order:
                 worker: TimedWorker = getattr(self, role)
                 samples: list[Sample] = getattr(measured, role)
-                samples.append(worker.sample(len(samples), self.seed, warm[role]))
+                samples.append(worker.sample(len(samples), warm[role]))
                 sides[role].add(samples[-1].own_ms)
             report(sides["implementation"], sides["reference"])
             now = time.monotonic()
             measured.stop_reason = rule.reason(list(sides.values()), now - began, share_s)
-            if not measured.stop_reason and self.time_left_s() < 2 * (now - started):
+            if not measured.stop_reason and self._too_late((now - started) * 1e3):
                 measured.stop_reason = TIME_LIMIT
         return measured
+
+    def _too_late(self, needed_ms: float) -> bool:
+        """Whether something that takes so long should not be begun any more."""
+        return self.time_left_s() < 2e-3 * needed_ms

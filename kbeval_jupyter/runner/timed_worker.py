@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .arena import Arena
+    from .tree import Node
+    from .trials import Trial
 
 MIN_ANSWER_S = 1.0  # a worker gets so long even when the time limit has come
 
@@ -44,24 +46,29 @@ class TimedWorker:
         self.worker = worker
         self.call = call  # what is called: "style", "backward", "parameters"
         self._time_left_s = time_left_s
-        self._sets = 0
+        self._trials: list[Trial] = []
 
-    def take_inputs(self, arena: Arena, trees: Sequence[dict[str, Any]]) -> None:
-        """Use these input sets, which lie in ``arena``, from now on."""
-        self._sets = len(trees)
+    def take_inputs(self, arena: Arena, trials: Sequence[Trial]) -> None:
+        """Take the inputs of these trials, which lie in ``arena``, in turn from now on."""
+        self._trials = list(trials)
         self.worker.resume()
         self.worker.share(arena)
-        self._request("timing_inputs", {"inputs": list(trees)})
+        self._request("timing_inputs", {"inputs": [trial.message for trial in trials]})
         self.worker.stop()
 
-    def sample(self, number: int, seed: int, warm: bool) -> Sample:
-        """One timed call on input set ``number`` (modulo their count), after a ``warm`` call if asked.
+    def trial(self, number: int) -> Trial:
+        """The trial whose inputs call ``number`` gets."""
+        return self._trials[number % len(self._trials)]
+
+    def sample(self, number: int, warm: bool, flush: bool = True) -> Sample:
+        """One timed call on inputs ``number`` (modulo their count), after a ``warm`` call and a cache flush if asked.
 
         Raises:
             TimedCallFailed: with the role of this side.
         """
+        fields = {"set": number % len(self._trials), "seed": self.trial(number).forward_seed, "warm": warm, "flush": flush}
         self.worker.resume()
-        self._request("timing_ready", {**self.call, "set": number % self._sets, "seed": seed, "warm": warm})
+        self._request("timing_ready", {**self.call, **fields})
         start = time.perf_counter_ns()
         reply = self._request("timing_call")
         wall_ns = time.perf_counter_ns() - start
@@ -71,11 +78,14 @@ class TimedWorker:
             raise TimedCallFailed(self.worker.role, self.worker.breach("a time that is no number of nanoseconds"))
         return Sample(elapsed_ns / 1e6, wall_ns / 1e6)
 
-    def output(self) -> dict[str, Any]:
-        """The tree of the last timed call's output; its tensors lie in the output arena."""
+    def output(self, arena: Arena, room_bytes: int) -> Node:
+        """The checked tree of the last timed call's output; its tensors lie in the worker's output arena."""
         self.worker.resume()
         try:
-            return self._request("timing_output")["output"]  # type: ignore[no-any-return]  # checked where it is decoded
+            self.worker.share(arena, room_bytes)
+            return self.worker.tree(self._request("timing_output").get("output"))
+        except WorkerDied as cause:
+            raise TimedCallFailed(self.worker.role, cause) from None
         finally:
             self.worker.stop()
 

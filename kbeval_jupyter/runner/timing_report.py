@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .report import CaseTiming
 from .speedup import log_ratios, paired_speedup
 from .statistics import summarise
-from .stopping import summarise_reasons
+from .stopping import TIME_LIMIT, summarise_reasons
 from .wall_clock import disagreement
 
 if TYPE_CHECKING:
@@ -23,11 +23,14 @@ def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, 
 
     Where the implementation's clock cannot be believed all times are those of the judge's wall clock; ``reason`` says so.
     """
-    implementation = [sample for pair in pairs for sample in pair.implementation]
-    reference = [sample for pair in pairs for sample in pair.reference]
+    timed = [pair for pair in pairs if pair.implementation]
+    implementation = [sample for pair in timed for sample in pair.implementation]
+    reference = [sample for pair in timed for sample in pair.reference]
     stop_reason = summarise_reasons([pair.stop_reason for pair in pairs])
-    if not pairs:
-        return CaseTiming(case.name, case.params, None, None, None, stop_reason, "no process pair was timed")
+    if not timed:
+        return CaseTiming(
+            case.name, case.params, None, None, None, stop_reason, f"no process pair was timed: {stop_reason or TIME_LIMIT}"
+        )
     doubt = disagreement(implementation, reference)
 
     def times(samples: Sequence[Sample]) -> list[float]:
@@ -36,6 +39,6 @@ def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, 
     sides = [summarise(times(samples), resolution_ns / 1e6, stop_reason) for samples in (implementation, reference)]
     speedup = None
     if all(side.median_ms is not None for side in sides):
-        speedup = paired_speedup([log_ratios(times(pair.reference), times(pair.implementation)) for pair in pairs])
-    few = f"{len(pairs)} of {planned_pairs} process pairs fitted into the time limit" if len(pairs) < planned_pairs else ""
+        speedup = paired_speedup([log_ratios(times(pair.reference), times(pair.implementation)) for pair in timed])
+    few = f"{len(timed)} of {planned_pairs} process pairs fitted into the time limit" if len(timed) < planned_pairs else ""
     return CaseTiming(case.name, case.params, sides[0], sides[1], speedup, stop_reason, "; ".join(filter(None, (doubt, few))))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .arena import aligned
-from .encoding import distinct_tensors
+from .encoding import distinct_tensors, input_bytes
 from .mutation import changed_tensors
 from .oracle import Oracle
 from .outputs import Comparison, Rules, compare_outputs
@@ -68,6 +68,27 @@ class Trials:
         self._last = Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs))
         return self._last
 
+    def prepare_several(self, case: CaseInput, first: int, count: int, limit_bytes: int) -> list[Trial]:
+        """Up to ``count`` trials whose inputs lie in the arena side by side, fewer where they would exceed ``limit_bytes``.
+
+        With ``--backward`` the reference has run and their messages hold the cotangents too. Valid until the next trial is made.
+        """
+        self._last = None
+        trials: list[Trial] = []
+        values: list[Any] = []
+        while len(trials) < count and (not values or (len(values) + 1) * input_bytes(values[0]) <= limit_bytes):
+            number = first + len(trials)
+            inputs = self.problem.make_inputs(case, number)
+            trial = Trial(case, number, {}, self.problem.secret.seed("forward", case.name, number), inputs)
+            if self.backward:
+                self._run_backward(trial)
+                inputs = [self.problem.make_inputs(case, number), trial.cotangents]  # made again: the run may have changed them
+            trials.append(trial)
+            values.append(inputs)
+        for trial, message in zip(trials, self.crew.shared.put_all(values)):
+            trial.message = message
+        return trials
+
     @property
     def with_parameters(self) -> bool:
         """Whether gradients of parameters can be compared: they have the same names."""
@@ -77,9 +98,7 @@ class Trials:
         """Run the reference. Raises InvalidReference."""
         shared = self.crew.shared
         if self.backward:
-            seed = self.problem.secret.seed("cotangents", trial.case.name, trial.number)
-            result = self.problem.run_backward(trial.inputs, trial.forward_seed, seed, self.with_parameters)
-            trial.expected, trial.cotangents = result.value, result.cotangents
+            self._run_backward(trial)
         else:
             trial.expected = self.problem.run(trial.inputs, trial.forward_seed)
         trial.reference_s = self.problem.last_forward_s
@@ -90,6 +109,11 @@ class Trials:
         trial.changed_values = [distinct_tensors(trial.inputs)[i].detach() for i in trial.changed]
         if self.backward:
             self._add_cotangents(trial)
+
+    def _run_backward(self, trial: Trial) -> None:
+        seed = self.problem.secret.seed("cotangents", trial.case.name, trial.number)
+        result = self.problem.run_backward(trial.inputs, trial.forward_seed, seed, self.with_parameters)
+        trial.expected, trial.cotangents = result.value, result.cotangents
 
     def _add_cotangents(self, trial: Trial) -> None:
         pristine = self.crew.shared.copy(trial.message, "cpu")
@@ -118,7 +142,7 @@ class Trials:
 
     def call(self, worker: Worker, trial: Trial, timeout_s: float | None = None) -> Answer:
         """One call of a worker that holds the implementation. Raises WorkerFailed, WorkerDied."""
-        worker.share(self.crew.shared.arena, self._room(trial))
+        worker.share(self.crew.shared.arena, self.room(trial))
         answer = worker.request(
             "call",
             {
@@ -139,7 +163,8 @@ class Trials:
             raise worker.breach("numbers of changed inputs that do not exist")
         return Answer(worker.tree(answer.get("output")), inputs, changed)
 
-    def _room(self, trial: Trial) -> int:
+    def room(self, trial: Trial) -> int:
+        """Bytes that a worker's output arena needs for the answer to a trial."""
         values = flatten([trial.expected, trial.changed_values])
         tensors = [leaf.value for leaf in values if kind_of(leaf.value) in ("tensor", "numpy")]
         return OUTPUT_SLACK_BYTES + sum(aligned(_nbytes(value)) for value in tensors)

@@ -85,7 +85,7 @@ def test_fewer_process_pairs_than_planned_are_said_and_claim_nothing() -> None:
     assert timing.reason == "2 of 4 process pairs fitted into the time limit"
     assert timing.speedup is not None
     assert timing.speedup.claim == "AMBIGUOUS"
-    assert case_timing(CASE, [], 200, 4).reason == "no process pair was timed"
+    assert case_timing(CASE, [], 200, 4).reason == "no process pair was timed: time limit of the evaluation reached"
 
 
 def test_below_the_resolution_there_is_no_speedup() -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..artifacts import save_artifact
 from ..encoding import CannotTravelError
+from ..outputs import compare_outputs
 from ..reference import InvalidReference
 from ..report import CaseTiming
 from ..speedup import MIN_PROCESS_PAIRS
-from ..stopping import Side, StopRule
+from ..stopping import TIME_LIMIT, Side, StopRule
 from ..timed_crew import INPUT_SETS, TimedCrew
 from ..timed_pair import LONG_CALL_MS, Measured, ProcessPair
 from ..timed_worker import TimedCallFailed
@@ -20,12 +21,18 @@ from ..timing_report import case_timing
 from .base import StageOutcome
 
 if TYPE_CHECKING:
-    from ..report import StageName
+    from ..report import StageName, Verdict
+    from ..trials import Trial
     from .base import StageContext
 
 PROCESS_PAIRS = MIN_PROCESS_PAIRS
 MARGIN_S = 2.0  # kept back from the time limit for the end of the evaluation
 PROGRESS_INTERVAL_S = 0.2
+VERIFIED_MS = 1000.0  # the reference has to run once more to verify a timed output: not where that takes longer
+
+
+class _WrongWhenTimed(Exception):  # noqa: N818 - an outcome of the stage
+    """An implementation that passed gave a wrong output when it was timed."""
 
 
 class BenchmarkStage:
@@ -76,6 +83,8 @@ class _Run:
                 self._time_all_pairs()
         except TimedCallFailed as failure:
             return self._failed(failure)
+        except _WrongWhenTimed as wrong:
+            return self._untimed(str(wrong), "incorrect")
         except CannotTravelError as error:
             return StageOutcome("failed", f"the inputs cannot be handed to a worker: {error}")
         timings = self._report()
@@ -94,10 +103,12 @@ class _Run:
                     self.context.emit(wire.BenchmarkStarted(*self._method()))
                 for position in range(len(self.cases)):
                     self._time_case(pair, number, position)
+                    if self.measured[position][-1].stop_reason == TIME_LIMIT:
+                        return
             longest_s = max(longest_s, time.monotonic() - began)
 
     def _time_case(self, pair: ProcessPair, number: int, position: int) -> None:
-        self.crew.give_inputs(pair, self.cases[position], number)
+        trials = self.crew.give_inputs(pair, self.cases[position], number)
         calls_ms = pair.warm_up(self.steady_ms[position])
         self.steady_ms[position] = calls_ms
         steps_done = number * len(self.cases) + position
@@ -113,6 +124,26 @@ class _Run:
 
         self.measured[position].append(pair.measure(self.rule, share_s, calls_ms, report))
         self.spent_s += time.monotonic() - began
+        if (
+            self.measured[position][-1].implementation
+            and calls_ms[1] <= VERIFIED_MS
+            and "correctness" in self.context.plan.stages
+        ):
+            self._verify(pair, trials[(len(self.measured[position][-1].implementation) - 1) % len(trials)])
+
+    def _verify(self, pair: ProcessPair, trial: Trial) -> None:
+        """Compare the output of the implementation's last timed call, which got the inputs of this trial."""
+        context = self.context
+        if context.problem.checker is not None or context.plan.backward:
+            return  # both need more than an output: the correctness stage has done it
+        context.trials.expect(trial)
+        worker = pair.implementation.worker
+        output = pair.implementation.output(context.crew.shared.arena, context.trials.room(trial))
+        assert worker.outputs is not None
+        pristine = context.crew.shared.pristine(trial.message)
+        found = compare_outputs(trial.expected, output, worker.outputs, context.rules, context.trials.oracle(trial), pristine)
+        if not found.passed:
+            raise _WrongWhenTimed(f"case {trial.case.name}: the output of the last timed call is wrong: {found.reason}")
 
     def _progress(self, done: float, position: int, implementation: Side, reference: Side) -> None:
         count = len(implementation.samples_ms) + sum(len(pair.implementation) for pair in self.measured[position])
@@ -150,9 +181,12 @@ class _Run:
             raise InvalidReference(reason, failure.traceback)
         elif failure.traceback:
             self.context.emit(wire.Log("implementation", failure.traceback.rstrip("\n") + "\n"))
+        return self._untimed(reason, "timed_out" if failure.late else "crashed")
+
+    def _untimed(self, reason: str, verdict: Verdict) -> StageOutcome:
         for case in self.cases:
             self.context.emit(wire.CaseTimed(CaseTiming(case.name, case.params, None, None, None, reason=reason)))
-        return StageOutcome("failed", reason, "timed_out" if failure.late else "crashed")
+        return StageOutcome("failed", reason, verdict)
 
 
 def _listing(cpus: list[int]) -> str:
