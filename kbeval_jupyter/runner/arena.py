@@ -53,10 +53,10 @@ class Arena:
         self.fd = fd
         self.size = size
         self.top = 0
-        self._map: mmap.mmap | None = mmap.mmap(
-            fd, size, flags=mmap.MAP_PRIVATE if private else mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE
-        )
-        self._bytes = torch.frombuffer(self._map, dtype=torch.uint8)
+        self._closed = False
+        sharing = mmap.MAP_PRIVATE if private else mmap.MAP_SHARED
+        mapped = mmap.mmap(fd, size, flags=sharing, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        self._bytes = torch.frombuffer(mapped, dtype=torch.uint8)
 
     @classmethod
     def create(cls, size: int, read_only_for_others: bool = False) -> Arena:
@@ -104,10 +104,11 @@ class Arena:
         return self._bytes[offset : offset + nbytes].view(DTYPES[dtype]).view(tuple(shape))
 
     def close(self) -> None:
-        """Unmap and close; a tensor that still views the memory keeps the mapping alive."""
-        self._bytes = None
-        mapped, self._map = self._map, None
-        if mapped is not None:
-            with contextlib.suppress(BufferError):
-                mapped.close()
+        """Let go of the file; tensors that view the memory keep it mapped.
+
+        Never ``mmap.close()``: torch holds a reference to the mapping, not an exported buffer, and would read unmapped memory.
+        """
+        if not self._closed:
+            self._closed = True
+            self._bytes = None
             os.close(self.fd)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -112,8 +112,9 @@ class _Stream(_Event):
         pass
 
 
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    del args, kwargs
+def _does_nothing() -> Callable[..., None]:
+    """A new function each time: torch.compile keeps a table by identity and refuses one object under two names."""
+    return lambda *_, **__: None
 
 
 def _replace_modules() -> None:
@@ -133,11 +134,12 @@ def _replace_cuda() -> None:
     cuda.device_count = lambda: count() if _asked_by_torch(1) else 1
     cuda.current_device = lambda: 0
     for name in ("synchronize", "empty_cache", "set_device", "manual_seed", "manual_seed_all", "init", "reset_peak_memory_stats"):
-        setattr(cuda, name, _nothing)
+        setattr(cuda, name, _does_nothing())
     cuda.Event, cuda.Stream = _Event, _Stream
-    cuda.current_stream = cuda.default_stream = lambda *_, **__: _Stream()
-    cuda.stream = contextlib.nullcontext
-    cuda.device = contextlib.nullcontext
+    cuda.current_stream = lambda *_, **__: _Stream()
+    cuda.default_stream = lambda *_, **__: _Stream()
+    cuda.stream = lambda *_: contextlib.nullcontext()
+    cuda.device = lambda *_: contextlib.nullcontext()
 
 
 def install() -> None:

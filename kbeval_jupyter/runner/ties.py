@@ -77,8 +77,9 @@ def _same_values(sibling: Any, taken: Any) -> bool:
 
 
 def _is_selection(source: Any, taken: Any, dim: int) -> bool:
-    """Whether the values run from the largest downwards or from the smallest upwards, as selections do."""
-    first, steps = taken.narrow(dim, 0, 1), taken.diff(dim=dim)
-    from_top = torch.equal(first, source.amax(dim, keepdim=True)) and bool((steps <= 0).all())
-    from_bottom = torch.equal(first, source.amin(dim, keepdim=True)) and bool((steps >= 0).all())
-    return from_top or from_bottom
+    """Whether these are the largest or the smallest values along the dimension, in order."""
+    count = taken.shape[dim]
+    return any(
+        bool(torch.equal(taken, source.sort(dim, descending=descending).values.narrow(dim, 0, count)))
+        for descending in (True, False)
+    )
