@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -48,6 +49,8 @@ class SessionGuard:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Say what was wrong, and make the session fail."""
+        if background := sys.modules.get("kbeval_jupyter.background"):
+            background._stop()  # as at the interpreter's end: connections of this very process are no leftovers
         deadline = time.monotonic() + LEAVE_LIMIT_S
         while (left := processes_of_this_session()) and time.monotonic() < deadline:
             time.sleep(0.1)  # the processes are not our children: there is nothing to wait on

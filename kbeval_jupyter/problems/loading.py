@@ -65,7 +65,6 @@ def find_format(reference: Module, forced: str | None = None) -> Format:
     partly = [fmt for fmt in FORMATS.values() if reference.defines_any(fmt.typical)]
     if whole or len(partly) == 1:
         return (whole or partly)[0]
-    forms = "; ".join(f"{fmt.name}: {fmt.reference_form}" for fmt in FORMATS.values())
     swapped = [fmt for fmt in FORMATS.values() if fmt.implementation in reference.definitions]
     if swapped:
         raise RequestError(
@@ -73,9 +72,8 @@ def find_format(reference: Module, forced: str | None = None) -> Format:
             f"a reference defines {swapped[0].reference_form}; give this file with --impl",
         )
     found = ", ".join(reference.public_names()[:8]) or "nothing"
-    raise RequestError(
-        f"{reference.source.name} is no reference of any format; found {found}", f"a reference defines one of {forms}"
-    )
+    forms = ", or ".join(f"{fmt.reference_form} ({fmt.name})" for fmt in FORMATS.values())
+    raise RequestError(f"{reference.source.name} is no reference: it must define {forms}; found {found}")
 
 
 def _check_implementation(source: Source, fmt: Format) -> tuple[str, list[NoteReport]]:

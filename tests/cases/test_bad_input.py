@@ -139,9 +139,8 @@ def test_cases_that_cannot_be_used(cases: str, tmp_path: Path) -> None:
 def test_case_with_an_argument_that_the_generator_does_not_have(tmp_path: Path) -> None:
     file = tmp_path / "cases.json"
     file.write_text(json.dumps([{"m": 4}]))
-    result = evaluate(FUNCTIONAL_GOOD, FUNCTIONAL, cases=file)
-    assert result.verdict == "invalid_reference"
-    assert "generate_input" in result.reason
+    with pytest.raises(RequestError, match="test case 1: unknown argument 'm'; generate_input takes n"):
+        evaluate(FUNCTIONAL_GOOD, FUNCTIONAL, cases=file)
 
 
 def test_unknown_names_list_the_valid_ones() -> None:

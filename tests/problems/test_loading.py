@@ -71,8 +71,8 @@ def test_input_groups_stand_for_get_inputs() -> None:
 @pytest.mark.parametrize(
     ("reference", "message", "hint"),
     [
-        ("x = 1\n", "no reference of any format; found x", "class Model.*ref_kernel"),
-        ("", "found nothing", "class Model.*ref_kernel"),
+        ("x = 1\n", "reference is no reference: it must define class Model.*, or ref_kernel.*; found x", ""),
+        ("", "found nothing", ""),
         ("class Model: pass\n", "no get_inputs; found Model", "kernelbench reference defines"),
         ("def get_inputs(): pass\n", "no Model; found get_inputs", "kernelbench reference defines"),
         ("def ref_kernel(x): pass\n", "no generate_input; found ref_kernel", "functional reference defines"),
