@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import torch
 
 from kbeval_jupyter.runner.speedup import claim_from, geometric_mean, log_ratios, paired_speedup
 from kbeval_jupyter.runner.statistics import count_modes, count_outliers, quantile, relative_noise, summarise, thin
@@ -191,13 +192,16 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 def test_the_bootstrap_is_quick() -> None:
     generator = random.Random(9)
     pairs = [[generator.gauss(0, 0.01) for _ in range(500)] for _ in range(8)]
-    paired_speedup(pairs)
-    fastest = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as in the judge
+    try:
         paired_speedup(pairs)
-        fastest = min(fastest, time.perf_counter() - start)
-    assert fastest < 0.1
+        start = time.process_time()  # what the machine does besides does not count
+        for _ in range(5):
+            paired_speedup(pairs)
+        assert (time.process_time() - start) / 5 < 0.1
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_geometric_mean() -> None:

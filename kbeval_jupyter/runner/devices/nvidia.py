@@ -82,11 +82,9 @@ class Nvml:
     def _describe(self, handle: Any, parent: Any, index: int | None) -> Gpu:
         major, minor, mode, memory = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), _Memory()
         self._ask("nvmlDeviceGetCudaComputeCapability", parent, ctypes.byref(major), ctypes.byref(minor))
-        try:
-            self._ask("nvmlDeviceGetComputeMode", parent, ctypes.byref(mode))
-            self._ask("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory))
-        except NvmlError:
-            memory.total = memory.total or 0  # not every platform answers (unified memory, vGPU); the GPU is usable all the same
+        # Not every platform answers these (unified memory, vGPU); the GPU is usable all the same.
+        self._library.nvmlDeviceGetComputeMode(parent, ctypes.byref(mode))
+        self._library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
         return Gpu(
             index,
             self._text("nvmlDeviceGetUUID", handle),

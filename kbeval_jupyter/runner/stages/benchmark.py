@@ -169,6 +169,8 @@ class _Run:
         timings = [case_timing(*pair, resolution_ns, PROCESS_PAIRS) for pair in zip(self.cases, self.measured)]
         for timing in timings:
             self.context.emit(wire.CaseTimed(timing))
+            for remark in _remarks(timing):
+                self.context.note("timing", f"{timing.name}: {remark}", "warning")
         data = json.dumps([_all_samples(*pair) for pair in zip((case.name for case in self.cases), self.measured)])
         self.context.emit(wire.ArtifactSaved(save_artifact(self.context.run_dir, "benchmark_samples.json", data.encode())))
         return timings
@@ -191,6 +193,15 @@ class _Run:
 
 def _listing(cpus: list[int]) -> str:
     return ", ".join(map(str, cpus)) if len(cpus) <= 4 else f"{cpus[0]} to {cpus[-1]} ({len(cpus)} of them)"
+
+
+def _remarks(timing: CaseTiming) -> list[str]:
+    """What a reader of the numbers has to know."""
+    found = [timing.reason] if timing.reason and timing.speedup is not None else []
+    for role, side in (("implementation", timing.implementation), ("reference", timing.reference)):
+        if side is not None and side.modes > 1:
+            found.append(f"the times of the {role} fall into two groups; the median may lie in either")
+    return found
 
 
 def _why_untimed(timing: CaseTiming) -> str:
