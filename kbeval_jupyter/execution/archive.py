@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from importlib.resources.abc import Traversable
 
 _PACKAGE = "kbeval_runner"
@@ -27,15 +28,29 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive's bytes; ``runner`` is the hash that a link says in its hello."""
+    """Files of the package and the program that starts them; ``runner`` is the hash of both, which a link says in its hello."""
 
     runner: str
-    data: bytes
+    files: Mapping[str, bytes]
+    main: str
 
     @property
     def name(self) -> str:
         """The file name: the same content, the same name."""
         return f"kbeval-runner-{self.runner}.pyz"
+
+    @cached_property
+    def data(self) -> bytes:
+        """The archive itself; the same content, the same bytes."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+            _add(target, "__main__.py", self.main.encode())
+            for path, text in sorted({**self.files, _IDENTITY: self._identity()}.items()):
+                _add(target, f"{_PACKAGE}/{path}", text)
+        return buffer.getvalue()
+
+    def _identity(self) -> bytes:
+        return f'"""Written when the archive was built."""\n\nRUNNER = "{self.runner}"\n'.encode()
 
 
 @cache
@@ -49,20 +64,12 @@ def sources() -> dict[str, bytes]:
     return dict(_sources(resources.files("kbeval_jupyter") / "runner", ""))
 
 
-def pack(sources: Mapping[str, bytes], main: str) -> Archive:
-    """An archive of these files of the package, started by ``main``; the same input gives the same bytes."""
-    files = dict(sorted(sources.items()))
+def pack(files: Mapping[str, bytes], main: str) -> Archive:
+    """An archive of these files of the package, started by ``main``."""
     digest = hashlib.sha256(main.encode())
-    for path, text in files.items():
+    for path, text in sorted(files.items()):
         digest.update(f"{path}\0{len(text)}\0".encode() + text)
-    runner = digest.hexdigest()[:16]
-    files[_IDENTITY] = f'"""Written when the archive was built."""\n\nRUNNER = "{runner}"\n'.encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
-        _add(target, "__main__.py", main.encode())
-        for path, text in files.items():
-            _add(target, f"{_PACKAGE}/{path}", text)
-    return Archive(runner, buffer.getvalue())
+    return Archive(digest.hexdigest()[:16], files, main)
 
 
 def cached(archive: Archive) -> Path:
@@ -71,8 +78,10 @@ def cached(archive: Archive) -> Path:
     for folder in folders:
         path = folder / archive.name
         try:
-            if not _holds(path, archive.data):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not _only_ours(folder):
+                continue
+            if not path.is_file():  # written at once and never changed: what is there is whole
                 _write(path, archive.data)
         except OSError:
             continue  # a read-only home: the temporary folder does
@@ -97,8 +106,10 @@ def _add(target: zipfile.ZipFile, path: str, data: bytes) -> None:
     target.writestr(info, data)
 
 
-def _holds(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.stat().st_uid == os.geteuid() and path.read_bytes() == data
+def _only_ours(folder: Path) -> bool:
+    """Whether nobody else can put a file there, which we would then run."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -6,9 +6,12 @@ import contextlib
 import json
 import os
 import socket
-from typing import Any
 
 from .run_protocol import CANCEL, CONTROL, EVENTS
+
+TYPE_CHECKING = False  # see main.py
+if TYPE_CHECKING:
+    from typing import Any
 
 _FINISHED = b'{"kind":"finished"'
 _PIECE_BYTES = 1 << 18

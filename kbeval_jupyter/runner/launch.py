@@ -6,11 +6,14 @@ import hashlib
 import json
 import os
 import sys
-from typing import Any
 
 from .identity import RUNNER
 from .inherited import INHERITED
 from .user_folder import socket_path
+
+TYPE_CHECKING = False  # see main.py
+if TYPE_CHECKING:
+    from typing import Any
 
 # Beyond what workers may see: where the server itself keeps its things.
 _PASSED_ON = (*INHERITED, "HOME", "SHELL", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "KBEVAL_SERVER_IDLE_S")

@@ -13,12 +13,14 @@ import selectors
 import signal
 import struct
 import sys
-from typing import TYPE_CHECKING, Any
 
 from .following import Following, GoneError
 from .identity import RUNNER
 
+TYPE_CHECKING = False  # see main.py
 if TYPE_CHECKING:
+    from typing import Any
+
     from .launch import StartingServer
 
 _OUT_LIMIT_BYTES = 1 << 20
