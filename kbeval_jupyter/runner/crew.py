@@ -147,8 +147,6 @@ class Crew:
         self.weights = "state_dict"
 
     def close(self) -> None:
-        """End the judged worker and let go of the build folder."""
-        if self._implementation is not None:
-            self._implementation.kill()
+        """Let go of the build folders; the supervisor ends all workers."""
         for folder in self.builds.values():
             folder.close()

@@ -81,8 +81,10 @@ def copy_tensor(node: TensorNode, arena: Arena) -> Any:
 
 
 def build_outputs(node: Node, arena: Arena) -> Any:
-    """A worker's checked output as a Python value of private copies; dataclasses become namespaces."""
+    """A worker's checked output as a Python value of private copies; dataclasses become namespaces, headers without data None."""
     if isinstance(node, TensorNode):
+        if node.offset is None:
+            return None
         tensor = copy_tensor(node, arena)
         return tensor.numpy() if node.container == "numpy" else tensor
     if isinstance(node, SequenceNode):

@@ -17,6 +17,7 @@ class SharedInputs:
 
     def __init__(self) -> None:
         self.arena = Arena.create(FIRST_BYTES, read_only_for_others=True)
+        self.generation = 0  # counts the times that the contents were replaced
 
     def put(self, value: Any) -> dict[str, Any]:
         """Lay a value down; its message is valid until the next ``put``. Raises CannotTravelError."""
@@ -29,6 +30,7 @@ class SharedInputs:
             self.arena.close()
             self.arena = Arena.create(max(needed, 2 * self.arena.size), read_only_for_others=True)
         self.arena.reset()
+        self.generation += 1
         return [encode_inputs(value, self.arena) for value in values]
 
     def copy(self, message: dict[str, Any], device: str) -> Any:

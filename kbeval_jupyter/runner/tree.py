@@ -115,6 +115,11 @@ def leaves(node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
         yield path, node
 
 
+def without_data(node: Node) -> str | None:
+    """The path of a tensor that came as a header only, because it was too large for the arena; None where there is none."""
+    return next((path for path, leaf in leaves(node) if isinstance(leaf, TensorNode) and leaf.offset is None), None)
+
+
 def _breach(what: str) -> NoReturn:
     raise ProtocolBreachError(f"bad tree: {what}")
 

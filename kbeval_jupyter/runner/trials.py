@@ -17,6 +17,7 @@ from .tree import Node, SequenceNode
 if TYPE_CHECKING:
     from .crew import Crew
     from .reference import ReferenceProblem
+    from .shared_inputs import SharedInputs
     from .workers import Worker
 
 OUTPUT_SLACK_BYTES = 1 << 20  # room for a result that is larger than the reference's: its header says so, its data is not needed
@@ -37,6 +38,12 @@ class Trial:
     changed_values: list[Any] = field(default_factory=list)
     cotangents: list[Any] | None = None
     reference_s: float = 0.0
+    generation: int = 0  # of the shared arena's contents
+
+    def fresh_inputs(self, shared: SharedInputs, device: str) -> Any:
+        """Another private copy of the inputs as they were made."""
+        inputs = shared.copy(self.message, device)
+        return inputs if self.cotangents is None else inputs[0]
 
 
 @dataclass
@@ -59,13 +66,13 @@ class Trials:
 
     def prepare(self, case: CaseInput, number: int) -> Trial:
         """Inputs of a trial in the shared arena; the one made last is taken as it is when it is asked for again."""
-        last = self._last
-        if last is not None and last.case is case and last.number == number:
+        last, shared = self._last, self.crew.shared
+        if last is not None and last.case is case and last.number == number and last.generation == shared.generation:
             return last
         inputs = self.problem.make_inputs(case, number)
-        message = self.crew.shared.put(inputs)
+        message = shared.put(inputs)
         seed = self.problem.secret.seed("forward", case.name, number)
-        self._last = Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs))
+        self._last = Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs), generation=shared.generation)
         return self._last
 
     def prepare_several(self, case: CaseInput, first: int, count: int, limit_bytes: int) -> list[Trial]:
@@ -97,6 +104,7 @@ class Trials:
     def expect(self, trial: Trial) -> None:
         """Run the reference. Raises InvalidReference."""
         shared = self.crew.shared
+        self._last = None  # the reference may change these inputs
         if self.backward:
             self._run_backward(trial)
         else:
@@ -118,7 +126,6 @@ class Trials:
     def _add_cotangents(self, trial: Trial) -> None:
         pristine = self.crew.shared.copy(trial.message, "cpu")
         trial.message = self.crew.shared.put([pristine, trial.cotangents])
-        self._last = None  # the arena does not hold the inputs alone any more
 
     def again(self, trial: Trial) -> Any:
         """The reference's value for the same inputs and generators a second time."""

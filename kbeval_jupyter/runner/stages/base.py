@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol
 
 from .. import wire
 from ..crew import Crew
+from ..custom_inputs import RequestRefused
 from ..devices import Device
 from ..outputs import Rules
 from ..randomness import InputSecret
@@ -54,12 +55,17 @@ class StageContext:
 
     def first_trial(self) -> tuple[CaseInput, int]:
         """The case and trial that come first: those of a replay, or the problem's first."""
+        return (self.selected_trials() or [(self.problem.cases[0], 0)])[0]
+
+    def selected_trials(self) -> list[tuple[CaseInput, int]]:
+        """(case, trial) in the order in which they run: all, or the one of a replay. Raises RequestRefused."""
         replay = self.plan.replay
-        if replay is not None:
-            for case in self.problem.cases:
-                if case.name == replay[0]:
-                    return case, replay[1]
-        return self.problem.cases[0], 0
+        if replay is None:
+            return [(case, number) for case in self.problem.cases for number in range(self.plan.trials)]
+        names = [case.name for case in self.problem.cases]
+        if replay[0] not in names:
+            raise RequestRefused(f"replay: the problem has no case {replay[0]!r}; valid: {', '.join(names)}")
+        return [(self.problem.cases[names.index(replay[0])], replay[1])]
 
     def note(self, code: str, text: str, level: Literal["info", "warning"] = "info") -> None:
         """Put a remark into the result."""

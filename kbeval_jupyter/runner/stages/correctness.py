@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import selfcheck, wire
+from .. import wire
 from ..checker import CheckerRaised, check_reference, complaint
 from ..encoding import CannotTravelError
 from ..materialise import build_outputs
@@ -13,8 +13,12 @@ from ..outputs import Comparison
 from ..reference import InvalidReference
 from ..report import CaseReport, Verdict
 from ..saved_tensors import save_tensors
+from ..structure import place_of
+from ..transfer import move
+from ..tree import without_data
 from ..workers import WorkerDied, WorkerFailed
 from .base import StageOutcome
+from .problem_check import ProblemCheck
 
 if TYPE_CHECKING:
     from ..reference import CaseInput
@@ -33,7 +37,6 @@ class _Tally:
     failures: int = 0
     reason: str = ""
     verdict: Verdict | None = None
-    weak: set[str] = field(default_factory=set)
     saved: bool = False
 
     def fail(self, verdict: Verdict, reason: str) -> None:
@@ -49,14 +52,15 @@ class CorrectnessStage:
 
     def total(self, context: StageContext) -> int | None:
         """Number of trials."""
-        return len(_selected(context))
+        return len(context.selected_trials())
 
     def run(self, context: StageContext) -> StageOutcome:
         """Passed when at least one trial was compared and all passed. Raises InvalidReference."""
         self.context = context
         self.rules = context.rules
+        self.problem_check = ProblemCheck(context)
         tally = _Tally()
-        selected = _selected(context)
+        selected = context.selected_trials()
         crashed: set[str] = set()
         for case, number in selected:
             if case.name not in crashed:
@@ -73,7 +77,7 @@ class CorrectnessStage:
         if tally.verdict is not None:
             return StageOutcome("failed", tally.reason, tally.verdict)
         if not tally.compared:
-            return StageOutcome("failed", "nothing was compared: there is no case or no trial", "invalid_reference")
+            return StageOutcome("failed", "nothing was compared: there is no trial", "not_checked")
         return StageOutcome("passed", f"{tally.compared} trials passed")
 
     def _trial(self, case: CaseInput, number: int, tally: _Tally) -> bool | None:
@@ -81,7 +85,7 @@ class CorrectnessStage:
         context, trials = self.context, self.context.trials
         trial = trials.prepare(case, number)
         trials.expect(trial)
-        warnings = self._try_problem(trial, tally) if case.name not in tally.weak else []
+        warnings = self.problem_check.warnings(trial)
         worker = context.crew.implementation()
         try:
             answer = trials.call(worker, trial)
@@ -106,35 +110,18 @@ class CorrectnessStage:
         if problem.checker is None or self.context.plan.backward:
             return trials.compare(worker, trial, answer, self.rules)
         assert worker.outputs is not None
+        missing = without_data(answer.output)
+        if missing is not None:
+            return Comparison(reason=f"{place_of(missing)} is far larger than the reference's output")
         shared = self.context.crew.shared
-        output = build_outputs(answer.output, worker.outputs)
+        output = move(build_outputs(answer.output, worker.outputs), problem.device, None)
         try:
-            reason = complaint(problem, shared.copy(trial.message, problem.device), output)
+            reason = complaint(problem, trial.fresh_inputs(shared, problem.device), output)
         except CheckerRaised as error:
-            check_reference(problem, shared.copy(trial.message, problem.device), trial.expected)
+            check_reference(problem, trial.fresh_inputs(shared, problem.device), trial.expected)
             reason = f"{problem.spec.checker_function} stumbled over the output: {error}"
         compared = trials.compare(worker, trial, answer, self.rules)
         return Comparison(compared.reports, reason, [])
-
-    def _try_problem(self, trial: Trial, tally: _Tally) -> list[str]:
-        """On the first trial of a case: is the reference sound, is the problem a problem."""
-        tally.weak.add(trial.case.name)
-        context = self.context
-        found = selfcheck.difference(trial.expected, context.trials.again(trial), self.rules)
-        if context.problem.checker is not None:
-            check_reference(context.problem, context.crew.shared.copy(trial.message, context.problem.device), trial.expected)
-        elif found:
-            raise InvalidReference(f"the reference differs from itself on the same inputs: {found}{self._in_case(trial)}")
-        weak = selfcheck.weakness(trial.expected, self.rules)
-        if weak is None or context.problem.checker is not None:
-            return []
-        text = f"the problem is weak: {weak}{self._in_case(trial)}"
-        if len(tally.weak) == 1:
-            context.note("weak_problem", text, "warning")
-        return [text]
-
-    def _in_case(self, trial: Trial) -> str:
-        return f" (case {trial.case.name})" if len(self.context.problem.cases) > 1 else ""
 
     def _placed(self, trial: Trial, reason: str) -> str:
         several = len(self.context.problem.cases) > 1
@@ -176,11 +163,3 @@ class CorrectnessStage:
             context.note("tensors_not_saved", saved)
         else:
             context.emit(wire.ArtifactSaved(saved))
-
-
-def _selected(context: StageContext) -> list[tuple[CaseInput, int]]:
-    """(case, trial) in the order in which they run."""
-    replay = context.plan.replay
-    if replay is not None:
-        return [(case, replay[1]) for case in context.problem.cases if case.name == replay[0]]
-    return [(case, number) for case in context.problem.cases for number in range(context.plan.trials)]
