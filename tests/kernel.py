@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMIT_S = 60.0
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 @dataclass
@@ -67,8 +68,8 @@ class Cell:
     @property
     def model(self) -> str:
         """The widget's comm."""
-        views = [output["data"].get("application/vnd.jupyter.widget-view+json") for output in self.outputs() if "data" in output]
-        return next(view["model_id"] for view in views if view)
+        shown = (message["content"]["data"] for message in self.messages if message["msg_type"] == "display_data")
+        return next(str(data[VIEW]["model_id"]) for data in shown if VIEW in data)
 
 
 class Kernel:

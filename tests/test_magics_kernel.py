@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -178,6 +178,27 @@ def test_a_page_that_was_reloaded_gets_the_log_again(kernel: Kernel) -> None:
     kernel.wait_done(cell)
     lines = [line for line in cell.log() if line.startswith("line ")]
     assert lines == [f"line {i}" for i in range(len(lines))]
+
+
+def test_a_page_that_was_reloaded_keeps_the_view_when_it_ends(kernel: Kernel) -> None:
+    cell = started(kernel)
+    for _page in range(2):
+        kernel.send(cell, {"kind": "sync", "from": 0})
+    kernel.send(cell, {"kind": "cancel"})
+    kernel.wait_done(cell)
+    states = [message["content"]["data"]["state"]["state"] for message in cell.messages if is_state(message)]
+    assert states[-1]["running"] is False
+    assert states[-1]["result"]["verdict"] == "cancelled"
+    assert "comm_close" not in [message["msg_type"] for message in cell.messages]
+    before = len(cell.widget_messages())
+    kernel.send(cell, {"kind": "sync", "from": 0})
+    kernel.wait(lambda: any(m.get("replay") for m in cell.widget_messages()[before:]))
+
+
+def is_state(message: dict[str, Any]) -> bool:
+    """A new value of the live view's state."""
+    data = message["content"].get("data") if message["msg_type"] == "comm_msg" else None
+    return data is not None and "state" in data.get("state", {})
 
 
 def test_detached_it_goes_on_and_can_be_cancelled(kernel: Kernel) -> None:

@@ -35,6 +35,8 @@ class EvaluationView(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is
         super().__init__(_esm=static_text(_SCRIPT), _css=static_text(_STYLE), state=state())
         self._take_state = state
         self._cancel = cancel
+        self._log = log
+        self._pages = 0
         self._publisher = Publisher(log, self.send, self._update_state)
         self.on_msg(self._receive)
         answer_on_the_pages_own_subshell(self.comm)
@@ -47,9 +49,17 @@ class EvaluationView(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is
         else:
             self._publisher.state_changed()
 
+    @property
+    def reloaded(self) -> bool:
+        """Whether a page was reloaded meanwhile: it has lost the cell's output, and this widget is all that it shows."""
+        return self._pages > 1
+
     def finish(self) -> None:
-        """Send what is left and end the sending thread; the widget itself stays until ``close``."""
+        """Send what is left. A page that was reloaded is answered still; otherwise the sending thread ends."""
         self._publisher.close()
+        if self.reloaded:
+            self._publisher = Publisher(self._log, self.send, self._update_state)
+            self._publisher.start()
 
     def _update_state(self) -> None:
         self.state = self._take_state()
@@ -59,7 +69,10 @@ class EvaluationView(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is
             self._cancel()
         elif content.get("kind") == "sync":
             start = content.get("from")
-            self._publisher.replay(start if isinstance(start, int) and start > 0 else 0)
+            start = start if isinstance(start, int) and start > 0 else 0
+            self._pages += start == 0
+            self._publisher.replay(start)
+            self._publisher.state_changed()  # its clock goes on from there
 
 
 def require_static() -> None:

@@ -61,4 +61,5 @@ class WidgetDisplay:
             self._finished = True
         self._view.finish()
         self._handle.update(mimebundle.bundle(result), raw=True)
-        self._view.close()
+        if not self._view.reloaded:
+            self._view.close()
