@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from . import planning, sources
-from .errors import Cancelled
+from .errors import Cancelled, RequestError
 from .model.evaluation import Evaluation
 from .model.result import EvaluationResult, TargetInfo
 from .options import build_request
@@ -52,6 +52,8 @@ async def aevaluate(implementation: Path | str, reference: Path | str, **options
 
 async def astream(implementation: Path | str, reference: Path | str, **options: Any) -> AsyncIterator[dict[str, Any]]:
     """The events as they come, as JSON objects, "finished" last; leaving the loop early stops the evaluation."""
+    if options.get("dry_run"):
+        raise RequestError("a dry run has no events", "use evaluate(…, dry_run=True): the plan is the result's log_tail")
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 import kbeval_jupyter
 from kbeval_jupyter import EvaluationResult, aevaluate, api, astream, evaluate, sources
-from kbeval_jupyter.errors import TargetError
+from kbeval_jupyter.errors import RequestError, TargetError
 from kbeval_jupyter.model.request import EvaluationRequest
 from kbeval_jupyter.options import build_request
 from kbeval_jupyter.runner.report import StageReport
@@ -36,6 +37,12 @@ WRONG = GOOD.replace("1 + x", "2 + x")
 ENDLESS = GOOD.replace("return 1 + x", "print('looping', flush=True)\n        while True: pass")
 ECHO = REFERENCE
 OWN_TIME_LIMIT_S = 0.010
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Artifacts of wrong implementations come to the working directory."""
+    monkeypatch.chdir(tmp_path)
 
 
 def request(implementation: str, **options: Any) -> EvaluationRequest:
@@ -81,9 +88,8 @@ def test_what_can_be_seen_without_running_never_reaches_the_target() -> None:
     running.cancel()  # after the end: nothing happens
 
 
-def test_dry_run_shows_the_plan_and_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_run_shows_the_plan_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "kbeval.toml").write_text('[targets.local]\nkind = "local"\npython = "/nonexistent"')
-    monkeypatch.chdir(tmp_path)
     result = evaluate(GOOD, REFERENCE, dry_run=True)
     assert (result.verdict, result.reason) == ("not_checked", "dry run: nothing was run")
     assert "implementation ModelNew in implementation.py" in result.log_tail
@@ -91,9 +97,8 @@ def test_dry_run_shows_the_plan_and_runs_nothing(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/nonexistent/python"])
-def test_a_target_that_does_not_start_is_an_error(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_does_not_start_is_an_error(python: str, tmp_path: Path) -> None:
     (tmp_path / "kbeval.toml").write_text(f'default = "mine"\n[targets.mine]\nkind = "local"\npython = "{python}"')
-    monkeypatch.chdir(tmp_path)
     running = api.start(request(GOOD))
     with pytest.raises(TargetError, match=python):
         running.future.result(60)
@@ -124,6 +129,15 @@ def test_events_as_they_come() -> None:
     assert events[-1]["kind"] == "finished"
     assert events[-1]["verdict"] == "passed"
     assert [event["seq"] for event in events] == list(range(len(events)))
+
+
+def test_a_dry_run_has_no_events() -> None:
+    async def first() -> None:
+        async for _ in astream(GOOD, REFERENCE, dry_run=True):
+            pass
+
+    with pytest.raises(RequestError, match="a dry run has no events"):
+        asyncio.run(first())
 
 
 def test_leaving_the_stream_stops_the_evaluation() -> None:
@@ -198,8 +212,7 @@ def test_interrupt_raises_cancelled(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_two_at_once_do_not_share_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_two_at_once_do_not_share_anything(tmp_path: Path) -> None:
     first, second = api.start(request(WRONG, name="a")), api.start(request(WRONG, name="b"))
     results = [first.future.result(60), second.future.result(60)]
     assert first.id != second.id
@@ -210,11 +223,23 @@ def test_two_at_once_do_not_share_anything(tmp_path: Path, monkeypatch: pytest.M
     assert all(folder.parent == tmp_path / "kbeval_artifacts" and any(folder.iterdir()) for folder in folders)
 
 
-def test_artifacts_stay_on_the_target_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_artifacts_stay_on_the_target_when_told_so(tmp_path: Path) -> None:
     result = evaluate(WRONG, REFERENCE, no_sync_artifacts=True)
     assert result.artifacts
     assert list(tmp_path.iterdir()) == []
+
+
+def test_artifacts_that_are_gone_do_not_cost_the_result() -> None:
+    run_dirs: list[str] = []
+
+    def lose(event: dict[str, Any]) -> None:
+        run_dirs.extend([event["run_dir"]] if event["kind"] == "started" else [])
+        if event["kind"] == "finished":
+            shutil.rmtree(f"{run_dirs[0]}/artifacts")
+
+    result = api.start(request(WRONG), lose).future.result(60)
+    assert result.verdict == "incorrect"
+    assert [note.code for note in result.notes] == ["artifacts_missing"]
 
 
 def test_a_listener_that_fails_does_not_stop_the_evaluation(caplog: pytest.LogCaptureFixture) -> None:
