@@ -4,8 +4,21 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 import { type EvaluationResult, MIME_TYPE } from '../contract';
 import { renderFrozen } from '../view/frozen';
+import { claimKeys } from './keys';
 
 class EvaluationRenderer extends Widget implements IRenderMime.IRenderer {
+  private readonly lifetime = new AbortController();
+
+  constructor() {
+    super();
+    claimKeys(this.node, this.lifetime.signal);
+  }
+
+  override dispose(): void {
+    this.lifetime.abort();
+    super.dispose();
+  }
+
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     this.node.replaceChildren(renderFrozen(model.data[MIME_TYPE] as unknown as EvaluationResult));
   }

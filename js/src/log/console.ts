@@ -56,10 +56,9 @@ export class LogConsole {
     this.viewport.append(this.sheet);
     const previous = h('button', { type: 'button', title: 'Previous match (Shift+Enter)', 'aria-label': 'Previous match' }, '↑');
     const next = h('button', { type: 'button', title: 'Next match (Enter)', 'aria-label': 'Next match' }, '↓');
-    // JupyterLab would take single letters for commands on cells while the log has the focus.
     this.element = h(
       'section',
-      { class: 'kb-log', 'aria-label': 'Log', 'data-lm-suppress-shortcuts': 'true' },
+      { class: 'kb-log', 'aria-label': 'Log' },
       h(
         'div',
         { class: 'kb-log-bar' },

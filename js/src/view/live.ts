@@ -1,5 +1,6 @@
 import type { Snapshot } from '../contract';
 import type { Host } from '../hosts/host';
+import { claimKeys } from '../hosts/keys';
 import { LogConsole } from '../log/console';
 import { h, patch } from './dom';
 import { renderHeader } from './header';
@@ -44,6 +45,7 @@ export class LiveView {
     );
     root.append(article);
     article.addEventListener('click', (event) => this.clicked(event), { signal: this.lifetime.signal });
+    claimKeys(article, this.lifetime.signal);
     const unsubscribe = host.subscribe({
       snapshot: () => this.received(),
       log: () => this.log.changed(),
