@@ -55,11 +55,15 @@ class EvaluationView(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget is
         return self._pages > 1
 
     def finish(self) -> None:
-        """Send what is left. A page that was reloaded is answered still; otherwise the sending thread ends."""
+        """Send what is left; a page that was reloaded is answered still, until ``close``."""
         self._publisher.close()
-        if self.reloaded:
-            self._publisher = Publisher(self._log, self.send, self._update_state)
-            self._publisher.start()
+        self._publisher = Publisher(self._log, self.send, self._update_state)
+        self._publisher.start()
+
+    def close(self) -> None:
+        """Take the view from the page."""
+        self._publisher.close()
+        super().close()
 
     def _update_state(self) -> None:
         self.state = self._take_state()

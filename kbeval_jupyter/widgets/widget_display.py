@@ -18,6 +18,27 @@ if TYPE_CHECKING:
 STATE_LIMIT_BYTES = 60_000
 
 
+class LastView:
+    """The view of the last evaluation stays open until the next one begins.
+
+    ipykernel before 7.4 answers a page that was reloaded in mid-run only when the cell has ended; a closed view would be lost.
+    """
+
+    def __init__(self) -> None:
+        self._view: EvaluationView | None = None
+        self._lock = threading.Lock()
+
+    def replace(self, view: EvaluationView | None) -> None:
+        """Close what was kept, and keep ``view``; any thread."""
+        with self._lock:
+            before, self._view = self._view, view
+        if before is not None:
+            before.close()
+
+
+_LAST = LastView()
+
+
 class WidgetDisplay:
     """The live view, replaced by the frozen bundle in the same place of the page."""
 
@@ -45,6 +66,7 @@ class WidgetDisplay:
             snapshot["result"] = mimebundle.thinned(snapshot["result"], STATE_LIMIT_BYTES)
             return snapshot
 
+        _LAST.replace(None)
         self._view = EvaluationView(self._log, state, running.cancel)
         self._handle = display(self._view, display_id=True)
         self._view.notify(log=True)
@@ -62,4 +84,4 @@ class WidgetDisplay:
         self._view.finish()
         self._handle.update(mimebundle.bundle(result), raw=True)
         if not self._view.reloaded:
-            self._view.close()
+            _LAST.replace(self._view)

@@ -9,6 +9,7 @@ from kbeval_jupyter.errors import KernelBenchError
 from kbeval_jupyter.widgets import evaluation_view
 from kbeval_jupyter.widgets.evaluation_view import EvaluationView, answer_on_the_pages_own_subshell
 from kbeval_jupyter.widgets.log_buffer import LogBuffer
+from kbeval_jupyter.widgets.widget_display import LastView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,14 +17,26 @@ if TYPE_CHECKING:
 
 def test_cancel_reaches_the_evaluation_and_the_state_is_replaced() -> None:
     cancelled = threading.Event()
-    states = iter([{"running": True}, {"running": False}])
-    view = EvaluationView(LogBuffer(), lambda: next(states), cancelled.set)
+    view = EvaluationView(LogBuffer(), lambda: {"running": not cancelled.is_set()}, cancelled.set)
     assert view.state == {"running": True}
     view._receive(view, {"kind": "cancel"}, [])
     assert cancelled.is_set()
     view.finish()
     assert view.state == {"running": False}
     view.close()
+
+
+def test_the_last_view_stays_open_until_it_is_replaced() -> None:
+    last = LastView()
+    first, second = (EvaluationView(LogBuffer(), dict, lambda: None) for _ in range(2))
+    for view in (first, second):
+        view.finish()
+    last.replace(first)
+    assert first.comm is not None
+    last.replace(second)
+    assert (first.comm is None, second.comm is None) == (True, False)
+    last.replace(None)
+    assert second.comm is None
 
 
 def test_messages_that_make_no_sense_are_ignored() -> None:
