@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class, no_var_expand
 
-from kbeval_jupyter import api, argument_line, hybrid, sources
-from kbeval_jupyter.completion import Completion
-from kbeval_jupyter.displayed_results import DisplayedResults
+from kbeval_jupyter import api, sources
 from kbeval_jupyter.errors import KernelBenchError, RequestError
-from kbeval_jupyter.history import Entry, History
-from kbeval_jupyter.magic_commands import REPLAY, Commands, is_command
-from kbeval_jupyter.magic_help import help_text
 from kbeval_jupyter.model.result import EvaluationResult
+from kbeval_jupyter.notebook import argument_line, hybrid
+from kbeval_jupyter.notebook.commands import REPLAY, Commands, is_command
+from kbeval_jupyter.notebook.completion import Completion
+from kbeval_jupyter.notebook.displayed_results import DisplayedResults
+from kbeval_jupyter.notebook.help import help_text
+from kbeval_jupyter.notebook.history import Entry, History
+from kbeval_jupyter.notebook.replay import ReplayedTrial
+from kbeval_jupyter.notebook.saved_problems import SavedProblems
 from kbeval_jupyter.options import build_request, given_options
-from kbeval_jupyter.replay import ReplayedTrial
-from kbeval_jupyter.saved_problems import SavedProblems
 from kbeval_jupyter.widgets.live_display import LiveDisplay, NoDisplay, TextDisplay
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kbeval_jupyter import hybrid
 from kbeval_jupyter.errors import Cancelled
+from kbeval_jupyter.notebook import hybrid
 from tests.rendering.examples import EXAMPLES
 
 CALL = "get_ipython().run_cell_magic('kernelbench', '--ref x', 'body')"

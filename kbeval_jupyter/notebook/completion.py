@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kbeval_jupyter.argument_line import make_parser
 from kbeval_jupyter.errors import KernelBenchError
-from kbeval_jupyter.magic_commands import NAMES
+from kbeval_jupyter.notebook.argument_line import make_parser
+from kbeval_jupyter.notebook.commands import NAMES
 from kbeval_jupyter.planning import ALL, STAGES
 from kbeval_jupyter.targets.config import load_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kbeval_jupyter.history import History
-    from kbeval_jupyter.saved_problems import SavedProblems
+    from kbeval_jupyter.notebook.history import History
+    from kbeval_jupyter.notebook.saved_problems import SavedProblems
 
 CELL, LINE = "%%kernelbench", "%kernelbench"
 _NAMING = ("%%kernelref", "%%kernelcases", "%%kernelinputs")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kbeval_jupyter import argument_line
-from kbeval_jupyter.magic_commands import NAMES
+from kbeval_jupyter.notebook import argument_line
+from kbeval_jupyter.notebook.commands import NAMES
 
 _HEAD = """Evaluate an implementation of a problem: is it right, where is it wrong, is it really faster.
 

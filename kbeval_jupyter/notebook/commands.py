@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbeval_jupyter.errors import RequestError, unknown_name
+from kbeval_jupyter.notebook.replay import replay_request
 from kbeval_jupyter.rendering.text import table
-from kbeval_jupyter.replay import replay_request
 from kbeval_jupyter.targets.config import load_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kbeval_jupyter.history import History
     from kbeval_jupyter.model.request import EvaluationRequest
     from kbeval_jupyter.model.result import EvaluationResult
-    from kbeval_jupyter.saved_problems import SavedProblems
+    from kbeval_jupyter.notebook.history import History
+    from kbeval_jupyter.notebook.saved_problems import SavedProblems
 
 REPLAY = "replay"
 NAMES = ("targets", "problems", "history", "show", "cancel", REPLAY)

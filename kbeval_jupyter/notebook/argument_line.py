@@ -67,7 +67,7 @@ def make_parser() -> MagicParser:
     add_evaluation_options(parser)
     parser.add_argument("--detach", action="store_true", help="return at once; the live view goes on")
     parser.add_argument("-o", dest="output", metavar="VAR", help="bind the result to this variable (it is also _)")
-    parser.add_argument("-q", dest="quiet", action="store_true", help="show nothing")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="no live view and no progress")
     return parser
 
 

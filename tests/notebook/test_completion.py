@@ -10,8 +10,8 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from kbeval_jupyter.argument_line import make_parser
-from kbeval_jupyter.magic_commands import NAMES
+from kbeval_jupyter.notebook.argument_line import make_parser
+from kbeval_jupyter.notebook.commands import NAMES
 from kbeval_jupyter.planning import STAGES
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What the magics are made of: argument line, waiting, saved problems, history, and the commands over them."""
