@@ -33,10 +33,14 @@ class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed call: what the worker's clock says, and what the judge's wall clock around the request says (milliseconds)."""
+    """One timed call: what the worker's clock says, and what the judge's wall clock around the request says (milliseconds).
+
+    ``interrupted``: the worker says that another process got its CPU meanwhile.
+    """
 
     own_ms: float
     wall_ms: float
+    interrupted: bool = False
 
 
 class TimedWorker:
@@ -76,7 +80,7 @@ class TimedWorker:
         elapsed_ns = reply.get("ns")
         if type(elapsed_ns) is not int or elapsed_ns < 0:
             raise TimedCallFailed(self.worker.role, self.worker.breach("a time that is no number of nanoseconds"))
-        return Sample(elapsed_ns / 1e6, wall_ns / 1e6)
+        return Sample(elapsed_ns / 1e6, wall_ns / 1e6, reply.get("interruptions") not in (0, None))
 
     def output(self, arena: Arena, room_bytes: int) -> Node:
         """The checked tree of the last timed call's output; its tensors lie in the worker's output arena."""

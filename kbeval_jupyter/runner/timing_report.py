@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .timed_pair import Measured
     from .timed_worker import Sample
 
+DISTURBED_SHARE = 0.1  # fewer interruptions hardly move a median
+
 
 def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, planned_pairs: int) -> CaseTiming:
     """Statistics of both sides, the speedup and its claim.
@@ -41,4 +43,15 @@ def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, 
     if all(side.median_ms is not None for side in sides):
         speedup = paired_speedup([log_ratios(times(pair.reference), times(pair.implementation)) for pair in timed])
     few = f"{len(timed)} of {planned_pairs} process pairs fitted into the time limit" if len(timed) < planned_pairs else ""
-    return CaseTiming(case.name, case.params, sides[0], sides[1], speedup, stop_reason, "; ".join(filter(None, (doubt, few))))
+    remarks = "; ".join(filter(None, (doubt, few, _disturbance(implementation + reference))))
+    return CaseTiming(case.name, case.params, sides[0], sides[1], speedup, stop_reason, remarks)
+
+
+def _disturbance(samples: Sequence[Sample]) -> str:
+    """What to say where other processes used the timed CPUs: long calls are interrupted more often, which distorts ratios."""
+    count = sum(sample.interrupted for sample in samples)
+    if count < DISTURBED_SHARE * len(samples):
+        return ""
+    return (
+        f"{count} of {len(samples)} timed calls were interrupted by other processes on their CPUs: times and ratio are unreliable"
+    )

@@ -7,6 +7,7 @@ so that the judge's wall clock around the second bounds what the worker says abo
 from __future__ import annotations
 
 import gc
+import resource
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .worker_state import WorkerState
 
 _KEY = "timing"
+_usage, _SELF = resource.getrusage, resource.RUSAGE_SELF  # bound before the user's code can patch them
 
 
 @dataclass
@@ -94,17 +96,19 @@ def _seeded_call(state: WorkerState, inputs: Any, fields: dict[str, Any]) -> Cal
 
 
 def time_call(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-    """The timed call: elapsed nanoseconds by the device's clock."""
+    """The timed call: elapsed nanoseconds by the device's clock, and how often other processes interrupted it."""
     del fields, fds
     timing = _timing(state)
     assert timing.call is not None, "not ready"
     gc.disable()  # a collection inside the window would be charged to the call it happens in
     try:
         with torch.no_grad():
+            before = _usage(_SELF).ru_nivcsw
             elapsed_ns, timing.output = timing.timer(timing.call)
+            interruptions = _usage(_SELF).ru_nivcsw - before
     finally:
         gc.enable()
-    return {"ns": elapsed_ns}
+    return {"ns": elapsed_ns, "interruptions": interruptions}
 
 
 def give_output(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:

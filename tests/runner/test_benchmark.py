@@ -34,7 +34,7 @@ def ref_kernel(inputs):
 def generate_input(rounds, seed):
     return torch.full((4,), float(seed % 7)), rounds
 """
-CASES = [{"name": "short", "rounds": 100_000, "seed": 1}]
+CASES = [{"name": "short", "rounds": 40_000, "seed": 1}]
 
 
 def implementation(body: str, before: str = "") -> str:
@@ -66,7 +66,7 @@ def test_half_the_work_is_twice_as_fast(faster: EvaluationResult) -> None:
     speedup = timed(faster).speedup
     assert speedup is not None
     assert speedup.claim == "FASTER"
-    assert speedup.estimate == pytest.approx(2.0, rel=0.15)
+    assert 1.4 < speedup.estimate < 3.0  # wide: on a busy machine the longer call is interrupted more often
     assert faster.speedup == pytest.approx(speedup.estimate)
 
 
@@ -120,10 +120,10 @@ def test_equal_code_is_not_claimed_to_differ() -> None:
 
 
 def test_two_cases_have_a_geometric_mean_and_a_worst_one() -> None:
-    cases = [{"name": "many", "rounds": 200_000, "seed": 1}, {"name": "few", "rounds": 100_000, "seed": 1}]
+    cases = [{"name": "many", "rounds": 80_000, "seed": 1}, {"name": "few", "rounds": 40_000, "seed": 1}]
     slower_when_few = implementation("""
         x, rounds = inputs
-        for _ in range(2 if rounds == 100_000 else 0):
+        for _ in range(2 if rounds == 40_000 else 0):
             work(x, rounds)
         return work(x, rounds)
     """)
@@ -131,8 +131,9 @@ def test_two_cases_have_a_geometric_mean_and_a_worst_one() -> None:
     many, few = (timed(result, i).speedup for i in range(2))
     assert many is not None
     assert few is not None
-    assert many.estimate == pytest.approx(1.0, rel=0.15)
-    assert few.estimate == pytest.approx(1 / 3, rel=0.15)
+    assert many.ci_low < 1.1
+    assert many.ci_high > 0.9
+    assert few.estimate < 0.6
     assert few.claim == "SLOWER"
     assert result.speedup == pytest.approx(statistics.geometric_mean([many.estimate, few.estimate]))
     assert result.benchmark is not None
@@ -201,6 +202,27 @@ def test_an_output_that_is_wrong_only_when_timed_is_found() -> None:
     assert result.verdict == "incorrect"
     assert "the output of the last timed call is wrong: output: 4 of 4 elements are wrong" in result.reason
     assert timed(result).implementation is None
+
+
+def test_a_clock_that_the_implementation_slowed_down_is_found_by_the_wall_clock() -> None:
+    slowed = implementation(
+        "return work(inputs[0], inputs[1])",
+        """
+        import gc, time
+        honest = time.perf_counter_ns
+        time.perf_counter_ns = lambda: 0  # bound before: no effect
+        for thing in gc.get_objects():
+            if type(thing).__name__ == "_WallTimer":
+                thing._clock = lambda: honest() // 10
+        """,
+    )
+    cases = json.dumps([{"name": "long", "rounds": 400_000, "seed": 1}])  # a busy machine hides small lies
+    result = evaluate(slowed, REFERENCE, cases=cases, benchmark=True, trials=1, budget=0.2)
+    timing = timed(result)
+    assert "the implementation's clock differs from the judge's" in timing.reason
+    assert timing.speedup is not None
+    assert 0.5 < timing.speedup.estimate < 2.0, "the wall clock's ratio, not the tenfold of the slowed clock"
+    assert any("clock differs" in note.text for note in result.notes)
 
 
 def test_triton_in_its_interpreter_has_no_times() -> None:

@@ -88,6 +88,14 @@ def test_fewer_process_pairs_than_planned_are_said_and_claim_nothing() -> None:
     assert case_timing(CASE, [], 200, 4).reason == "no process pair was timed: time limit of the evaluation reached"
 
 
+def test_calls_that_others_interrupted_are_pointed_out() -> None:
+    measured = pairs(1.0, 2.0)
+    for pair in measured:
+        pair.reference = [Sample(s.own_ms, s.wall_ms, interrupted=number < 10) for number, s in enumerate(pair.reference)]
+    expected = "40 of 320 timed calls were interrupted by other processes on their CPUs: times and ratio are unreliable"
+    assert case_timing(CASE, measured, 200, 4).reason == expected
+
+
 def test_below_the_resolution_there_is_no_speedup() -> None:
     timing = case_timing(CASE, pairs(0.0001, 1.0), 200, 4)
     assert timing.speedup is None
