@@ -98,10 +98,13 @@ const TOKEN =
 /** True where a line is shown exactly as it was printed. */
 export const isPlain = (text: string): boolean => !SPECIAL.test(text);
 
-/** The style in force after a line, for the line that follows it. */
+/** The style in force after a line, for the line that follows it. Called for every line, so it looks at the text behind the last reset only. */
 export function styleAfter(text: string, style: Style): Style {
-  let next = style;
-  for (const [, parameters, final] of text.matchAll(TOKEN)) if (final === 'm') next = applySgr(next, parameters ?? '');
+  if (!text.includes('\u001b')) return style;
+  const reset = text.lastIndexOf('\u001b[0m');
+  let next = reset < 0 ? style : PLAIN;
+  for (const [, parameters, final] of text.slice(Math.max(0, reset)).matchAll(TOKEN))
+    if (final === 'm') next = applySgr(next, parameters ?? '');
   return next;
 }
 
@@ -123,13 +126,17 @@ export function terminalLine(text: string, style: Style = PLAIN): Span[] {
   return screen.spans();
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const OVERWRITES = /[\r\u0008]|\u001b\[\d?K/;
+
 /** The visible text alone. */
-export const visibleText = (text: string): string =>
-  isPlain(text)
-    ? text
-    : terminalLine(text)
-        .map((span) => span.text)
-        .join('');
+export function visibleText(text: string): string {
+  if (isPlain(text)) return text;
+  if (!OVERWRITES.test(text)) return text.replace(TOKEN, '');
+  return terminalLine(text)
+    .map((span) => span.text)
+    .join('');
+}
 
 class Row {
   column = 0;

@@ -1,4 +1,4 @@
-import { isPlain, PLAIN, type Style, styleAfter } from './ansi';
+import { PLAIN, type Style, styleAfter } from './ansi';
 
 export interface LogLine {
   source: string;
@@ -23,7 +23,7 @@ export class LogBuffer {
   append(lines: Iterable<[string, string]>): void {
     for (const [source, text] of lines) {
       const style = this.open.get(source) ?? PLAIN;
-      if (!isPlain(text)) this.open.set(source, styleAfter(text, style));
+      this.open.set(source, styleAfter(text, style));
       this.ring[this.next++ % this.capacity] = { source, text, style };
     }
     this.first = Math.max(this.first, this.next - this.capacity);
