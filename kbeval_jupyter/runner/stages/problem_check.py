@@ -78,6 +78,5 @@ def _elements(value: Any) -> int:
 
 def _fingerprint(inputs: Any) -> list[float]:
     """A number per tensor that differs between random tensors."""
-    return [
-        float(t.detach().reshape(-1)[:FINGERPRINT_ELEMENTS].abs().double().sum()) for t in distinct_tensors(inputs) if t.numel()
-    ]
+    heads = [t.detach().reshape(-1)[:FINGERPRINT_ELEMENTS] for t in distinct_tensors(inputs) if t.numel()]
+    return [float((head.abs() if head.is_complex() else head).double().abs().sum()) for head in heads]
