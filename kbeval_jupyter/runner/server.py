@@ -16,7 +16,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING, Callable
 
-from . import processes, standby
+from . import huge_pages, processes, standby
 
 if TYPE_CHECKING:
     from .offspring import Parts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _IDLE_S = "KBEVAL_SERVER_IDLE_S"
 _DEFAULT_IDLE_S = 300.0
 _RETRY_S = 0.5
+_QUIET_S = 0.5
 _TRACEBACK_CHARACTERS = 4000
 
 
@@ -47,12 +48,13 @@ def serve(path: str, ready_fd: int, load_parts: Callable[[], Parts]) -> None:
             importlib.import_module("numpy.random")
         listener = _listen(path)
     processes.set_name("kbeval-server")
+    heap = huge_pages.heap_areas()  # asked now: soon the list is hidden from ourselves too
     processes.hide_memory()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies: the system reaps supervisors
     gc.collect()
     gc.freeze()  # children must not touch, and so copy, every page that holds objects
     _tell(ready_fd, {"ready": True})
-    _keep_standby(listener, path, parts)
+    _keep_standby(listener, path, parts, heap)
 
 
 def _served(path: str) -> bool:
@@ -77,28 +79,33 @@ def _listen(path: str) -> socket.socket:
     return listener
 
 
-def _keep_standby(listener: socket.socket, path: str, parts: Parts) -> None:
+def _keep_standby(listener: socket.socket, path: str, parts: Parts, heap: list[tuple[int, int]]) -> None:
     """Have one standby supervisor at any time, until none was needed for the idle time."""
     idle_s = float(os.environ.get(_IDLE_S, _DEFAULT_IDLE_S))
     listener.setblocking(False)
-    server_alive, alive = os.pipe()
     while True:
-        accepted = _fork_standby(listener, server_alive, alive, parts)
-        readable, _, _ = select.select([accepted], [], [], idle_s)
-        if not readable:
-            break
-        if os.read(accepted, 1) != standby.ACCEPTED:
-            time.sleep(_RETRY_S)  # it died waiting: no memory, no process ids
+        accepted, alive = _fork_standby(listener, parts)
+        readable, _, _ = select.select([accepted], [], [], min(idle_s, _QUIET_S) if heap else idle_s)
+        told = os.read(accepted, 1) if readable else None
+        os.close(alive)  # where it has not accepted anybody it leaves now
         os.close(accepted)
+        if told == b"":
+            time.sleep(_RETRY_S)  # it died waiting: no memory, no process ids
+        elif told is None and heap:
+            huge_pages.collapse(heap)  # in a quiet moment: the first evaluation need not wait for it
+            heap = []
+        elif told is None:
+            break
     with open(path + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 
 
-def _fork_standby(listener: socket.socket, server_alive: int, alive: int, parts: Parts) -> int:
-    """A new standby; returns a descriptor that tells when it has accepted, and ends when it dies."""
-    read_end, write_end = os.pipe()
+def _fork_standby(listener: socket.socket, parts: Parts) -> tuple[int, int]:
+    """A standby: a descriptor that tells when it has accepted and ends when it dies; one that sends it away when closed."""
+    accepted, told = os.pipe()
+    server_alive, alive = os.pipe()
     server = os.getpid()
     child = -1
     try:
@@ -109,15 +116,16 @@ def _fork_standby(listener: socket.socket, server_alive: int, alive: int, parts:
         status = 1
         try:
             os.close(alive)
-            os.close(read_end)
-            standby.stand_by(listener, server, server_alive, write_end, parts)
+            os.close(accepted)
+            standby.stand_by(listener, server, server_alive, told, parts)
             status = 0
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(status)
-    os.close(write_end)
-    return read_end
+    os.close(told)
+    os.close(server_alive)
+    return accepted, alive
 
 
 def _import_torch() -> dict[str, str] | None:

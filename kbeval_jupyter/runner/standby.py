@@ -23,10 +23,10 @@ _REQUEST_LIMIT_S = 60.0
 
 
 def stand_by(listener: socket.socket, server: int, server_alive: int, accepted: int, parts: Parts) -> None:
-    """Wait for one connection and serve it; returns when its evaluation is over, or the server has ended.
+    """Wait for one connection and serve it; returns when its evaluation is over, or without one when it is not needed any more.
 
-    ``server`` is the server's process id, ``server_alive`` a descriptor that ends with it; on ``accepted`` the server is told
-    that it needs a new standby.
+    ``server`` is the server's process id. ``server_alive`` is a descriptor that ends when the server does, or sends us away; on
+    ``accepted`` it is told that somebody came.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -35,7 +35,8 @@ def stand_by(listener: socket.socket, server: int, server_alive: int, accepted: 
     offspring = fork_offspring(parts)
     connection = _accept(listener, server_alive, server)
     if connection is not None:
-        os.write(accepted, ACCEPTED)
+        with contextlib.suppress(BrokenPipeError):  # it was just about to send us away
+            os.write(accepted, ACCEPTED)
     for fd in (listener.detach(), server_alive, accepted):
         os.close(fd)
     if connection is not None:

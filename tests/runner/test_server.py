@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import socket
 import stat
 import sys
 import time
@@ -35,6 +36,11 @@ def server_of(link: LinkClient, tmp_path: Path) -> int:
     return int(text_of(link.events(plan.id)))
 
 
+def listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
 def sockets() -> set[Path]:
     return set((Path(os.environ["XDG_RUNTIME_DIR"]) / "kbeval").glob("*.sock"))
 
@@ -56,9 +62,13 @@ def test_two_links_that_start_at_once_share_one_server(tmp_path):
 
 
 def test_a_killed_server_is_replaced(tmp_path):
+    before = sockets()
     with LinkClient(own_server()) as link:
         server = server_of(link, tmp_path)
+        (path,) = sockets() - before
         os.kill(server, signal.SIGKILL)
+        while listens(path):  # its standby notices, and leaves
+            pass
         replacement = server_of(link, tmp_path)
     assert replacement != server
 
