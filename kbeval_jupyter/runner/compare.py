@@ -7,7 +7,7 @@ meanwhile changes nothing. While chunks are within tolerance there are only chea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 import torch
 
@@ -31,9 +31,6 @@ class Errors:
     total: int = 0
     nonzero: int = 0  # elements whose expected value is not zero: relative errors are defined for these
     decades: Any = None  # counts per decade of |error|, see ``decade_counts``
-
-
-Source = Callable[[int, int], Any]  # (start, stop) of flat elements -> a private copy of them
 
 
 def components(tensor: Any) -> Any:
@@ -123,7 +120,10 @@ def _chunk(expected: Any, actual: Any, start: int, tolerance: Tolerance, buffers
         errors.max_rel = max(errors.max_rel, relative)
         errors.sum_rel += float(scratch.sum())
     if errors.decades is not None:
-        errors.decades += decade_counts(difference, scratch)
+        if largest > 0:
+            errors.decades += decade_counts(difference, scratch)
+        else:
+            errors.decades[0] += count
     errors.nonzero += int(torch.count_nonzero(magnitude))
     return True
 

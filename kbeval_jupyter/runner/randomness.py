@@ -7,6 +7,7 @@ so every trial gets a seed of its own, derived by SHA-256 from a secret that no 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import random
 import sys
@@ -49,10 +50,15 @@ _CPU_BUILD = torch.version.cuda is None and getattr(torch.version, "hip", None) 
 _seed_torch = torch.default_generator.manual_seed if _CPU_BUILD else torch.manual_seed
 
 
+# torch has loaded NumPy where there is one, but not NumPy's generators: now, in the server, instead of in every process after it.
+if "numpy" in sys.modules:
+    importlib.import_module("numpy.random")
+
+
 def seed_everything(seed: int) -> None:
-    """Set every generator of this process: torch on all devices, ``random``, NumPy where it is loaded."""
+    """Set every generator of this process: torch on all devices, ``random``, NumPy where it is installed."""
     _seed_torch(seed)
     random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and hasattr(numpy, "random"):
-        numpy.random.seed(seed % (1 << 32))
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(seed % (1 << 32))

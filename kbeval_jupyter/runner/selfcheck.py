@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .outputs import Rules
 
 
+PREFIX_ELEMENTS = 1024
+
+
 def difference(first: Any, second: Any, rules: Rules) -> str | None:
     """How two runs of the reference on the same inputs differ by more than the tolerance, as a sentence; None if they do not."""
     left, right = flatten(first), {leaf.path: leaf for leaf in flatten(second)}
@@ -45,6 +48,8 @@ def _close(left: Any, right: Any, rules: Rules) -> bool:
     left, right = components(left), components(right)
     if compare_floats(left, right, Tolerance(rtol, atol), with_histogram=False).within:
         return True
+    if left.isfinite().all() and right.isfinite().all():
+        return False
     return bool(torch.isclose(right.double(), left.double(), rtol=rtol, atol=atol, equal_nan=True).all())
 
 
@@ -70,4 +75,7 @@ def _constant_passes(tensor: Any, rules: Rules, zeros: bool) -> bool:
     if values.dtype not in (torch.float32, torch.float64):
         values = values.float()
     constant = 0.0 if zeros else float(values.mean())
-    return bool(((values - constant).abs() <= tolerance.atol + tolerance.rtol * values.abs()).all())
+    return all(
+        bool(((part - constant).abs() <= tolerance.atol + tolerance.rtol * part.abs()).all())
+        for part in (values[:PREFIX_ELEMENTS], values)  # the beginning settles it almost always
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from .arena import Arena
 from .channel import Channel, PeerGoneError, ProtocolBreachError, RequestTimeoutError
+from .encoding import CannotTravelError
 from .tree import Node, decode
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class Worker:
             raise WorkerDied("is gone")
         try:
             self.channel.send({"op": op, **(fields or {})}, fds)
+        except ProtocolBreachError as error:
+            raise CannotTravelError(f"outside their tensors they are too large: {error}") from None
         except (PeerGoneError, OSError):
             raise self._ended() from None
 

@@ -102,7 +102,8 @@ class CorrectnessStage:
         self._report(trial, result, warnings)
         if context.plan.replay is not None or (not result.passed and not tally.saved):
             tally.saved = True
-            self._save(worker, trial, answer)
+            assert worker.outputs is not None
+            self._save(trial, build_outputs(answer.output, worker.outputs))
         return True
 
     def _judge(self, worker: Worker, trial: Trial, answer: Answer) -> Comparison:
@@ -146,17 +147,21 @@ class CorrectnessStage:
     def _crashed(self, trial: Trial, reason: str, tally: _Tally, failure: WorkerFailed | None = None) -> None:
         if failure is not None and failure.traceback:
             self.context.emit(wire.Log("implementation", failure.traceback))
-        tally.fail(
-            "compile_failed" if failure is not None and failure.kind == "build" else "crashed", self._placed(trial, reason)
-        )
+        build = failure is not None and failure.kind == "build"
+        tally.fail("compile_failed" if build else "crashed", self._placed(trial, reason))
         self._report(trial, Comparison(reason=reason), [])
+        if self.context.plan.replay is not None:
+            self._save(trial, None)
 
-    def _save(self, worker: Worker, trial: Trial, answer: Answer) -> None:
+    def _save(self, trial: Trial, actual: Any) -> None:
         context = self.context
-        assert worker.outputs is not None
-        inputs = context.crew.shared.copy(trial.message, "cpu")
-        actual = build_outputs(answer.output, worker.outputs)
-        values = {"inputs": inputs, "expected": trial.expected, "actual": actual, "case": trial.case.name, "trial": trial.number}
+        values = {
+            "inputs": trial.fresh_inputs(context.crew.shared, "cpu"),
+            "expected": trial.expected,
+            "actual": actual,
+            "case": trial.case.name,
+            "trial": trial.number,
+        }
         name = f"{'replay' if context.plan.replay else 'failed'}_{trial.case.name}_{trial.number}.pt"
         saved = save_tensors(context.run_dir, name, values, context.plan.limits.artifact_bytes)
         if isinstance(saved, str):
