@@ -27,7 +27,7 @@ class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side
         else:
             super().__init__(f"the {role}'s process {cause.reason}")
         self.role = role
-        self.traceback = cause.traceback if isinstance(cause, WorkerFailed) else ""
+        self.cause = cause
         self.late = isinstance(cause, RequestTimedOut)  # it did not answer before the time limit
 
 

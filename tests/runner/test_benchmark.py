@@ -193,6 +193,12 @@ def test_without_correctness_and_with_a_tiny_budget_there_are_ten_samples_and_no
     assert timing.speedup is not None
 
 
+def test_broken_code_that_no_other_stage_met_is_a_failed_compilation() -> None:
+    result = evaluate("import nothing_of_that_name\n" + SAME, REFERENCE, cases=json.dumps(CASES), stages="benchmark")
+    assert result.verdict == "compile_failed"
+    assert "No module named 'nothing_of_that_name'" in result.reason
+
+
 def test_an_output_that_is_wrong_only_when_timed_is_found() -> None:
     later = implementation(
         "global calls\ncalls += 1\nreturn work(inputs[0], inputs[1]) * (2 if calls > 5 else 1)",

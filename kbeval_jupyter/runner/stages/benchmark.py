@@ -18,7 +18,9 @@ from ..timed_crew import INPUT_SETS, TimedCrew
 from ..timed_pair import LONG_CALL_MS, Measured, ProcessPair
 from ..timed_worker import TimedCallFailed
 from ..timing_report import case_timing
+from ..workers import WorkerFailed
 from .base import StageOutcome
+from .compile import failed as code_failed
 
 if TYPE_CHECKING:
     from ..report import StageName, Verdict
@@ -176,14 +178,16 @@ class _Run:
         return timings
 
     def _failed(self, failure: TimedCallFailed) -> StageOutcome:
-        reason = f"{failure}, while it was timed"
         if failure.late:
-            reason = f"the {failure.role} gave no answer before the time limit, while it was timed"
-        elif failure.role == "reference":
-            raise InvalidReference(reason, failure.traceback)
-        elif failure.traceback:
-            self.context.emit(wire.Log("implementation", failure.traceback.rstrip("\n") + "\n"))
-        return self._untimed(reason, "timed_out" if failure.late else "crashed")
+            return self._untimed(f"the {failure.role} gave no answer before the time limit, while it was timed", "timed_out")
+        raised = failure.cause if isinstance(failure.cause, WorkerFailed) else None
+        reason = f"{failure}, while it was timed"
+        if failure.role == "reference":
+            raise InvalidReference(reason, raised.traceback if raised else "")
+        if raised is None:
+            return self._untimed(reason, "crashed")
+        outcome = code_failed(self.context, raised)  # a stage list without compile meets broken code here for the first time
+        return self._untimed(reason if outcome.verdict == "crashed" else outcome.reason, outcome.verdict or "crashed")
 
     def _untimed(self, reason: str, verdict: Verdict) -> StageOutcome:
         for case in self.cases:
