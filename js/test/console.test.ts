@@ -6,12 +6,13 @@ const HEIGHT = 252;
 
 /** A console in a page without layout: heights are given, frames run when asked for. */
 function mount(capacity = 200_000) {
+  const layout = { height: HEIGHT };
   const buffer = new LogBuffer(capacity);
   const log = new LogConsole(buffer);
   document.body.append(log.element);
   const viewport = log.element.querySelector<HTMLElement>('.kb-log-viewport') as HTMLElement;
   const sheet = viewport.firstElementChild as HTMLElement;
-  Object.defineProperty(viewport, 'clientHeight', { value: HEIGHT });
+  Object.defineProperty(viewport, 'clientHeight', { get: () => layout.height });
   Object.defineProperty(viewport, 'scrollHeight', { get: () => Number.parseInt(sheet.style.height, 10) });
   Object.defineProperty(sheet, 'offsetHeight', { get: () => Number.parseInt(sheet.style.height, 10) });
   const append = (count: number, text = (i: number) => `line ${i}`) => {
@@ -22,7 +23,7 @@ function mount(capacity = 200_000) {
   const shown = () => [...viewport.querySelectorAll('.kb-log-line')].map((row) => row.lastChild?.textContent);
   const button = (name: string) =>
     [...log.element.querySelectorAll('button')].find((each) => each.textContent === name) as HTMLElement;
-  return { buffer, log, viewport, append, shown, button, input: log.element.querySelector('input') as HTMLInputElement };
+  return { layout, buffer, log, viewport, append, shown, button, input: log.element.querySelector('input') as HTMLInputElement };
 }
 
 let frames: FrameRequestCallback[] = [];
@@ -72,6 +73,23 @@ describe('LogConsole', () => {
     expect(shown()).toContain('line 500');
     append(100);
     expect(viewport.scrollTop).toBe(400 * 18);
+    expect(shown()).toContain('line 500');
+  });
+
+  it('is as it was after it was taken out of the page and put back', () => {
+    const { layout, log, viewport, append, shown } = mount();
+    append(1_000);
+    viewport.scrollTop = 500 * 18;
+    viewport.dispatchEvent(new Event('scroll'));
+    append(0);
+    layout.height = 0;
+    log.settle();
+    viewport.scrollTop = 0;
+    append(10);
+    layout.height = HEIGHT;
+    log.settle();
+    frame();
+    expect(viewport.scrollTop).toBe(500 * 18);
     expect(shown()).toContain('line 500');
   });
 

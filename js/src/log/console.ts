@@ -50,6 +50,8 @@ export class LogConsole {
   private frame = 0;
   private origin = 0; // number of the line at the top of the sheet
   private widest = 0;
+  private paintedTop = 0; // scroll position that was painted last
+  private hidden = false; // taken out of the page for a while, as notebooks do with cells out of sight
 
   constructor(private readonly buffer: LogBuffer) {
     this.search = new LogSearch(buffer);
@@ -82,6 +84,17 @@ export class LogConsole {
     });
   }
 
+  /** Call now and then: a page that takes the log out and puts it back changes the scroll position without an event. */
+  settle(): void {
+    const { viewport } = this;
+    if (viewport.clientHeight === 0) this.hidden = true;
+    else if (this.hidden) {
+      this.hidden = false;
+      viewport.scrollTop = this.paintedTop;
+      this.changed();
+    } else if (viewport.scrollTop !== this.paintedTop) this.changed();
+  }
+
   dispose(): void {
     cancelAnimationFrame(this.frame);
     this.lifetime.abort();
@@ -103,6 +116,7 @@ export class LogConsole {
 
   private paint(): void {
     const { buffer, viewport, sheet } = this;
+    if (viewport.clientHeight === 0) return; // out of the page: `settle` notices when it is back
     if (this.search.query) this.search.scan(SCAN_BUDGET_MS);
     this.keepPlace();
     sheet.style.height = `${(buffer.end - buffer.first) * ROW_PX}px`;
@@ -112,6 +126,7 @@ export class LogConsole {
     const last = Math.min(buffer.end, top + Math.ceil(viewport.clientHeight / ROW_PX) + OVERSCAN);
     this.paintRows(first, last);
     this.paintBar();
+    this.paintedTop = viewport.scrollTop;
     if (!this.search.complete) this.changed();
   }
 
@@ -169,6 +184,7 @@ export class LogConsole {
 
   private scrolled(): void {
     const { viewport } = this;
+    if (this.hidden || viewport.clientHeight === 0) return;
     const atEnd = viewport.scrollTop + viewport.clientHeight >= viewport.scrollHeight - ROW_PX;
     if (atEnd !== this.following) this.setFollowing(atEnd);
     this.changed();

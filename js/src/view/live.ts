@@ -88,6 +88,7 @@ export class LiveView {
 
   /** Between two states from Python the clock goes on by itself. */
   private tick(): void {
+    this.log.settle();
     const snapshot = this.host.snapshot();
     const silent = snapshot.running ? performance.now() - this.receivedAt : 0;
     const elapsed = this.header.querySelector('.kb-elapsed');
