@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from kbeval_jupyter.runner import tree, wire
-from kbeval_jupyter.runner.arena import Arena
-from kbeval_jupyter.runner.encoding import encode_outputs
-from kbeval_jupyter.runner.materialise import build_outputs
-from kbeval_jupyter.runner.outputs import Rules, compare_outputs
+from kbeval_jupyter.runner import wire
+from kbeval_jupyter.runner.exchange import tree
+from kbeval_jupyter.runner.exchange.arena import Arena
+from kbeval_jupyter.runner.exchange.encoding import encode_outputs
+from kbeval_jupyter.runner.exchange.materialise import build_outputs
+from kbeval_jupyter.runner.judging.outputs import Rules, compare_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,7 @@ def measure() -> tuple[float, float]:
         assert lines.readline() == "ready\n"
 
         def hand_over_and_compare() -> None:
+            torch.set_num_threads(1)  # as in the judge
             print("go", file=lines, flush=True)
             nodes = [
                 tree.decode(message, arena.size) for message, arena in zip(json.loads(lines.readline()), arenas, strict=True)
@@ -73,7 +75,10 @@ def measure() -> tuple[float, float]:
             assert comparison.passed, comparison.reason
             assert comparison.reports[0].total == ELEMENTS
 
+        threads = torch.get_num_threads()
+
         def allclose() -> None:
+            torch.set_num_threads(threads)
             assert torch.allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
         rounds = [(seconds(allclose), seconds(hand_over_and_compare)) for _ in range(1 + ROUNDS)][1:]

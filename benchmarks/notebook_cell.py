@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ REPLY_LIMIT_S = 120
 def kernel(environment: Mapping[str, str]) -> Iterator[BlockingKernelClient]:
     """A kernel of this environment, ready."""
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(env=dict(environment))
+    manager.start_kernel(env=dict(environment), stderr=subprocess.DEVNULL)  # it warns of its own transport
     client = manager.blocking_client()
     client.start_channels()
     try:

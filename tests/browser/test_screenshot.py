@@ -35,8 +35,10 @@ class ModelNew(nn.Module):
 
 def test_a_picture_for_the_readme(open_notebook: OpenNotebook, tmp_path: Path) -> None:
     notebook = open_notebook("softmax.ipynb", [LOAD, REFERENCE, WRONG])
+    notebook.page.set_viewport_size({"width": 1200, "height": 1500})  # the whole cell in sight
     for cell in range(3):
         notebook.run_and_wait(cell)
+    notebook.cell(0).locator(".jp-InputArea-prompt").click()  # the picture's cell is not the selected one
     folder = Path(os.environ.get("KBEVAL_SCREENSHOTS", tmp_path))
     folder.mkdir(parents=True, exist_ok=True)
     notebook.cell(2).screenshot(path=folder / "result.png")
