@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import identity, redirect, wire
-from .crew import Crew
-from .custom_inputs import RequestRefused
+from . import identity, wire
 from .devices import Device, DeviceNotFoundError, detect
-from .encoding import CannotTravelError
-from .nursery import Nursery, SpawnError
-from .randomness import InputSecret
-from .reference import InvalidReference, ReferenceProblem
+from .exchange.encoding import CannotTravelError
+from .judging.crew import Crew
+from .judging.custom_inputs import RequestRefused
+from .judging.reference import InvalidReference, ReferenceProblem
+from .judging.trials import Trials
+from .judging.workers import WorkerDied
 from .report import Failure
 from .stages.base import Stage, StageContext, StageOutcome
 from .stages.benchmark import BenchmarkStage
 from .stages.compile import CompileStage
 from .stages.correctness import CorrectnessStage
-from .trials import Trials
-from .worker_load import set_precision
-from .workers import WorkerDied
+from .supervision.nursery import Nursery, SpawnError
+from .usercode import redirect
+from .usercode.randomness import InputSecret
+from .working.worker_load import set_precision
 
 if TYPE_CHECKING:
-    from .offspring import SupervisorChannel
     from .report import StageName, Verdict
+    from .supervision.offspring import SupervisorChannel
 
 STAGES: dict[str, Stage] = {stage.name: stage for stage in (CompileStage(), CorrectnessStage(), BenchmarkStage())}
 INTERPRETER_NOTE = "no GPU here: Triton code ran in Triton's interpreter, which is correct but says nothing about speed"

@@ -8,7 +8,7 @@ TYPE_CHECKING = False  # not from typing, which takes the link longer to import 
 if TYPE_CHECKING:
     from typing import Callable
 
-    from .offspring import Parts
+    from .supervision.offspring import Parts
 
 _USAGE = "usage: kbeval-runner link | serve SOCKET READY_FD"
 
@@ -17,12 +17,12 @@ def main(load_parts: Callable[[], Parts] | None = None) -> int:
     """Run the sub-command of ``sys.argv``. ``load_parts`` imports the programs of an evaluation; tests put others in."""
     arguments = sys.argv[1:]
     if arguments == ["link"]:
-        from .link import Link
+        from .supervision.link import Link
 
         Link().run()
         return 0
     if len(arguments) == 3 and arguments[0] == "serve":
-        from .server import serve
+        from .supervision.server import serve
 
         serve(arguments[1], int(arguments[2]), load_parts or _load_parts)
         return 0
@@ -31,8 +31,9 @@ def main(load_parts: Callable[[], Parts] | None = None) -> int:
 
 
 def _load_parts() -> Parts:
-    from . import isolation, judge, worker
-    from .offspring import Parts
+    from . import isolation, judge
+    from .supervision.offspring import Parts
+    from .working import worker
 
     isolation.prepare()
     return Parts(judge.run, worker.serve)

@@ -13,17 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from .report import (
-    Artifact,
-    CaseReport,
-    CaseTiming,
-    DeviceInfo,
-    Failure,
-    IsolationLayer,
-    StageName,
-    StageStatus,
-    Verdict,
-)
+from .report import Artifact, CaseReport, CaseTiming, DeviceInfo, Failure, IsolationLayer, StageName, StageStatus, Verdict
 from .typed_json import JsonTypeError, decode
 
 WIRE_VERSION = 1

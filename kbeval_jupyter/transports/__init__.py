@@ -1,1 +1,1 @@
-
+"""How bytes and processes reach a host that exists."""

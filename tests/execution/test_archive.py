@@ -49,7 +49,7 @@ def test_a_link_imports_nothing_heavy():
         input=b"", capture_output=True, check=True,
     )  # fmt: skip
     modules = {line.rpartition("|")[2].strip() for line in result.stderr.decode().splitlines()}
-    assert "kbeval_runner.link" in modules
+    assert "kbeval_runner.supervision.link" in modules
     assert not {"torch", "numpy", "typing", "dataclasses", "ctypes", "subprocess", "asyncio", "tempfile"} & modules
 
 
@@ -62,7 +62,7 @@ def test_wrong_arguments_get_the_usage(tmp_path):
 def test_it_holds_all_sources():
     with zipfile.ZipFile(io.BytesIO(archive.build().data)) as content:
         names = set(content.namelist())
-    assert {"__main__.py", "kbeval_runner/link.py", "kbeval_runner/isolation/__init__.py"} <= names
+    assert {"__main__.py", "kbeval_runner/supervision/link.py", "kbeval_runner/isolation/__init__.py"} <= names
     assert all(name.endswith(".py") for name in names)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kbeval_jupyter.runner.nursery import SpawnRequest, WorkerProcess
+from kbeval_jupyter.runner.supervision.nursery import SpawnRequest, WorkerProcess
 
 from .nursery_process import NurseryProcess
 

@@ -14,8 +14,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from kbeval_jupyter.runner import frames, isolation
-from kbeval_jupyter.runner.nursery import Nursery, WorkerProcess, nursery_main
+from kbeval_jupyter.runner import isolation
+from kbeval_jupyter.runner.supervision import frames
+from kbeval_jupyter.runner.supervision.nursery import Nursery, WorkerProcess, nursery_main
 
 
 class NurseryProcess:

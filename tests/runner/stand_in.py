@@ -18,8 +18,9 @@ from kbeval_jupyter.runner.main import main
 
 
 def run_judge(plan, run_dir, nursery, channel) -> None:
-    from kbeval_jupyter.runner import frames, wire
-    from kbeval_jupyter.runner.nursery import SpawnRequest
+    from kbeval_jupyter.runner import wire
+    from kbeval_jupyter.runner.supervision import frames
+    from kbeval_jupyter.runner.supervision.nursery import SpawnRequest
 
     def spawn(code: str):
         private = Path(run_dir, "private", f"worker{len(nursery.workers)}")
@@ -35,7 +36,7 @@ def run_judge(plan, run_dir, nursery, channel) -> None:
 
 
 def run_worker(sock: socket.socket) -> None:
-    from kbeval_jupyter.runner import frames
+    from kbeval_jupyter.runner.supervision import frames
 
     code = frames.receive(sock)["code"]
     exec(compile(code, "worker.py", "exec"), {"sock": sock})
@@ -43,7 +44,7 @@ def run_worker(sock: socket.socket) -> None:
 
 
 def load_parts() -> object:
-    from kbeval_jupyter.runner.offspring import Parts
+    from kbeval_jupyter.runner.supervision.offspring import Parts
 
     return Parts(run_judge, run_worker)
 

@@ -3,7 +3,7 @@ import os
 import pytest
 import torch
 
-from kbeval_jupyter.runner.arena import DTYPES, ITEM_BYTES, Arena, ArenaFullError, dtype_name
+from kbeval_jupyter.runner.exchange.arena import DTYPES, ITEM_BYTES, Arena, ArenaFullError, dtype_name
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from kbeval_jupyter import EvaluationResult, astream, evaluate
-from kbeval_jupyter.runner.speedup import paired_speedup
 from kbeval_jupyter.runner.stages.benchmark import PROCESS_PAIRS
+from kbeval_jupyter.runner.timing.speedup import paired_speedup
 
 if TYPE_CHECKING:
     from kbeval_jupyter.runner.report import CaseTiming

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbeval_jupyter.runner.channel import (
+from kbeval_jupyter.runner.exchange.channel import (
     MAX_FRAME_BYTES,
     Channel,
     PeerGoneError,

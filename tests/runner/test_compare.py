@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from kbeval_jupyter.runner.arena import Arena
-from kbeval_jupyter.runner.compare import CHUNK_ELEMENTS
-from kbeval_jupyter.runner.encoding import encode_outputs
-from kbeval_jupyter.runner.outputs import Comparison, Rules, compare_outputs
-from kbeval_jupyter.runner.tree import decode
+from kbeval_jupyter.runner.exchange.arena import Arena
+from kbeval_jupyter.runner.exchange.encoding import encode_outputs
+from kbeval_jupyter.runner.exchange.tree import decode
+from kbeval_jupyter.runner.judging.compare import CHUNK_ELEMENTS
+from kbeval_jupyter.runner.judging.outputs import Comparison, Rules, compare_outputs
 from kbeval_jupyter.runner.wire import Tolerance
 
 NAN, INF = float("nan"), float("inf")

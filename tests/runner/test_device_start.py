@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbeval_jupyter.runner.device_start import REMOVABLE, started_worker
-from kbeval_jupyter.runner.workers import Worker
+from kbeval_jupyter.runner.judging.workers import Worker
+from kbeval_jupyter.runner.working.device_start import REMOVABLE, started_worker
 
 if TYPE_CHECKING:
     from .conftest import Spawn

@@ -6,7 +6,7 @@ import sys
 import time
 
 from kbeval_jupyter.runner import wire
-from kbeval_jupyter.runner.event_file import EventFile
+from kbeval_jupyter.runner.supervision.event_file import EventFile
 
 
 def lines(folder):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from kbeval_jupyter.runner import families
 from kbeval_jupyter.runner.isolation import BASIC, LAYERS, capabilities, environment, landlock, paths, seccomp
+from kbeval_jupyter.runner.supervision import families
 
 from .nursery_process import ask, attempt
 

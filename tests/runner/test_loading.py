@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kbeval_jupyter.runner import failures
-from kbeval_jupyter.runner.failures import UserCodeError
-from kbeval_jupyter.runner.loading import load_module, take
+from kbeval_jupyter.runner.usercode import failures
+from kbeval_jupyter.runner.usercode.failures import UserCodeError
+from kbeval_jupyter.runner.usercode.loading import load_module, take
 
 
 @pytest.fixture(autouse=True)

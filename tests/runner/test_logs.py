@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kbeval_jupyter.runner.logs import TAIL_CHARACTERS, LogBudget, LogPipe, TextLines, output_pipe
+from kbeval_jupyter.runner.supervision.logs import TAIL_CHARACTERS, LogBudget, LogPipe, TextLines, output_pipe
 
 
 def fed(lines: TextLines, *pieces: bytes) -> str:

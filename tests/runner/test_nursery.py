@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbeval_jupyter.runner import families
-from kbeval_jupyter.runner.nursery import SpawnError, SpawnRequest, WorkerProcess
+from kbeval_jupyter.runner.supervision import families
+from kbeval_jupyter.runner.supervision.nursery import SpawnError, SpawnRequest, WorkerProcess
 
 from .nursery_process import NurseryProcess, ask
 

@@ -1,11 +1,11 @@
 import torch
 from torch import nn
 
-from kbeval_jupyter.runner.arena import Arena
-from kbeval_jupyter.runner.encoding import encode_outputs
-from kbeval_jupyter.runner.oracle import Oracle, widen, widened_entry
-from kbeval_jupyter.runner.outputs import Comparison, Rules, compare_outputs
-from kbeval_jupyter.runner.tree import decode
+from kbeval_jupyter.runner.exchange.arena import Arena
+from kbeval_jupyter.runner.exchange.encoding import encode_outputs
+from kbeval_jupyter.runner.exchange.tree import decode
+from kbeval_jupyter.runner.judging.oracle import Oracle, widen, widened_entry
+from kbeval_jupyter.runner.judging.outputs import Comparison, Rules, compare_outputs
 from kbeval_jupyter.runner.wire import Tolerance
 
 

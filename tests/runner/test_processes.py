@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from kbeval_jupyter.runner import processes
+from kbeval_jupyter.runner.supervision import processes
 
 TREE = """
 import os, signal, subprocess, sys, time

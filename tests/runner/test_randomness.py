@@ -3,7 +3,7 @@ import random
 import numpy as np
 import torch
 
-from kbeval_jupyter.runner.randomness import InputSecret, seed_everything
+from kbeval_jupyter.runner.usercode.randomness import InputSecret, seed_everything
 
 
 def test_secrets_differ_and_replay_repeats() -> None:

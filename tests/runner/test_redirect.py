@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from kbeval_jupyter.runner.redirect import mentions_cuda
+from kbeval_jupyter.runner.usercode.redirect import mentions_cuda
 
 HEADER = """
 import torch

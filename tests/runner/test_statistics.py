@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from kbeval_jupyter.runner.speedup import claim_from, geometric_mean, log_ratios, paired_speedup
-from kbeval_jupyter.runner.statistics import count_modes, count_outliers, quantile, relative_noise, summarise, thin
-from kbeval_jupyter.runner.stopping import BUDGET_SPENT, NOISE_LOW, NOISE_STABLE, StopRule, summarise_reasons
+from kbeval_jupyter.runner.timing.speedup import claim_from, geometric_mean, log_ratios, paired_speedup
+from kbeval_jupyter.runner.timing.statistics import count_modes, count_outliers, quantile, relative_noise, summarise, thin
+from kbeval_jupyter.runner.timing.stopping import BUDGET_SPENT, NOISE_LOW, NOISE_STABLE, StopRule, summarise_reasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable

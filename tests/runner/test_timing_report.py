@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from kbeval_jupyter.runner.reference import CaseInput
-from kbeval_jupyter.runner.stopping import NOISE_STABLE, TIME_LIMIT
-from kbeval_jupyter.runner.timed_pair import Measured
-from kbeval_jupyter.runner.timed_worker import Sample
-from kbeval_jupyter.runner.timing_report import case_timing
-from kbeval_jupyter.runner.wall_clock import disagreement
+from kbeval_jupyter.runner.judging.reference import CaseInput
+from kbeval_jupyter.runner.timing.stopping import NOISE_STABLE, TIME_LIMIT
+from kbeval_jupyter.runner.timing.timed_pair import Measured
+from kbeval_jupyter.runner.timing.timed_worker import Sample
+from kbeval_jupyter.runner.timing.timing_report import case_timing
+from kbeval_jupyter.runner.timing.wall_clock import disagreement
 
 CASE = CaseInput("large", {"n": 3})
 

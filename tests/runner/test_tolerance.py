@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from kbeval_jupyter.runner.tolerance import Tolerance, default_tolerance, root_mean_square, tolerance_for
+from kbeval_jupyter.runner.judging.tolerance import Tolerance, default_tolerance, root_mean_square, tolerance_for
 
 
 @pytest.mark.parametrize(

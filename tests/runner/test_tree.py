@@ -8,12 +8,18 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from kbeval_jupyter.runner.arena import Arena
-from kbeval_jupyter.runner.channel import ProtocolBreachError
-from kbeval_jupyter.runner.encoding import CannotTravelError, distinct_tensors, encode_inputs, encode_outputs, input_bytes
-from kbeval_jupyter.runner.materialise import build_inputs, build_outputs
-from kbeval_jupyter.runner.structure import structure_problem
-from kbeval_jupyter.runner.tree import ConstNode, OtherNode, TensorNode, decode, leaves
+from kbeval_jupyter.runner.exchange.arena import Arena
+from kbeval_jupyter.runner.exchange.channel import ProtocolBreachError
+from kbeval_jupyter.runner.exchange.encoding import (
+    CannotTravelError,
+    distinct_tensors,
+    encode_inputs,
+    encode_outputs,
+    input_bytes,
+)
+from kbeval_jupyter.runner.exchange.materialise import build_inputs, build_outputs
+from kbeval_jupyter.runner.exchange.structure import structure_problem
+from kbeval_jupyter.runner.exchange.tree import ConstNode, OtherNode, TensorNode, decode, leaves
 
 ROOM = 1 << 16
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kbeval_jupyter.runner import user_folder
+from kbeval_jupyter.runner.supervision import user_folder
 
 
 def test_a_folder_is_made_for_its_owner_alone(tmp_path):

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from typing import Dict, Mapping
 
-from ..inherited import INHERITED
+from ..supervision.inherited import INHERITED
 
 
 def build(requested: Mapping[str, str], inherited: Mapping[str, str], private_dir: str) -> Dict[str, str]:

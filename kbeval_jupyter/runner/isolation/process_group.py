@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .. import processes
+from ..supervision import processes
 
 
 def apply() -> None:

@@ -1,1 +1,1 @@
-
+"""The stages of an evaluation, one file each."""

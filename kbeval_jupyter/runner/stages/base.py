@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol
 
 from .. import wire
-from ..crew import Crew
-from ..custom_inputs import RequestRefused
 from ..devices import Device
-from ..outputs import Rules
-from ..randomness import InputSecret
-from ..reference import ReferenceProblem
+from ..judging.crew import Crew
+from ..judging.custom_inputs import RequestRefused
+from ..judging.outputs import Rules
+from ..judging.reference import ReferenceProblem
+from ..judging.trials import Trials
 from ..report import StageStatus, Verdict
-from ..trials import Trials
+from ..usercode.randomness import InputSecret
 
 if TYPE_CHECKING:
-    from ..reference import CaseInput
+    from ..judging.reference import CaseInput
     from ..report import StageName
 
 

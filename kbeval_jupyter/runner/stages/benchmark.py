@@ -7,24 +7,24 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
-from ..artifacts import save_artifact
-from ..encoding import CannotTravelError
-from ..outputs import compare_outputs
-from ..reference import InvalidReference
+from ..exchange.encoding import CannotTravelError
+from ..judging.artifacts import save_artifact
+from ..judging.outputs import compare_outputs
+from ..judging.reference import InvalidReference
+from ..judging.workers import WorkerFailed
 from ..report import CaseTiming
-from ..speedup import MIN_PROCESS_PAIRS
-from ..stopping import TIME_LIMIT, Side, StopRule
-from ..timed_crew import INPUT_SETS, TimedCrew
-from ..timed_pair import LONG_CALL_MS, Measured, ProcessPair
-from ..timed_worker import TimedCallFailed
-from ..timing_report import case_timing
-from ..workers import WorkerFailed
+from ..timing.speedup import MIN_PROCESS_PAIRS
+from ..timing.stopping import TIME_LIMIT, Side, StopRule
+from ..timing.timed_crew import INPUT_SETS, TimedCrew
+from ..timing.timed_pair import LONG_CALL_MS, Measured, ProcessPair
+from ..timing.timed_worker import TimedCallFailed
+from ..timing.timing_report import case_timing
 from .base import StageOutcome
 from .compile import failed as code_failed
 
 if TYPE_CHECKING:
+    from ..judging.trials import Trial
     from ..report import StageName, Verdict
-    from ..trials import Trial
     from .base import StageContext
 
 PROCESS_PAIRS = MIN_PROCESS_PAIRS

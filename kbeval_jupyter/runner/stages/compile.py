@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING
 
 from .. import wire
-from ..encoding import CannotTravelError
-from ..reference import InvalidReference
-from ..workers import RequestTimedOut, Worker, WorkerDied, WorkerFailed
+from ..exchange.encoding import CannotTravelError
+from ..judging.reference import InvalidReference
+from ..judging.workers import RequestTimedOut, Worker, WorkerDied, WorkerFailed
 from .base import StageOutcome
 
 if TYPE_CHECKING:

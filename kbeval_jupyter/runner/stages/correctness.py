@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
-from ..checker import CheckerRaised, check_reference, complaint
-from ..encoding import CannotTravelError
-from ..materialise import build_outputs
-from ..outputs import Comparison
-from ..reference import InvalidReference
+from ..exchange.encoding import CannotTravelError
+from ..exchange.materialise import build_outputs
+from ..exchange.structure import place_of
+from ..exchange.transfer import move
+from ..exchange.tree import without_data
+from ..judging.checker import CheckerRaised, check_reference, complaint
+from ..judging.outputs import Comparison
+from ..judging.reference import InvalidReference
+from ..judging.saved_tensors import save_tensors
+from ..judging.workers import WorkerDied, WorkerFailed
 from ..report import CaseReport, Verdict
-from ..saved_tensors import save_tensors
-from ..structure import place_of
-from ..transfer import move
-from ..tree import without_data
-from ..workers import WorkerDied, WorkerFailed
 from .base import StageOutcome
 from .problem_check import ProblemCheck
 
 if TYPE_CHECKING:
-    from ..reference import CaseInput
+    from ..judging.reference import CaseInput
+    from ..judging.trials import Answer, Trial
+    from ..judging.workers import Worker
     from ..report import StageName
-    from ..trials import Answer, Trial
-    from ..workers import Worker
     from .base import StageContext
 
 

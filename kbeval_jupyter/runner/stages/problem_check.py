@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..checker import check_reference
-from ..encoding import distinct_tensors
-from ..reference import InvalidReference
-from ..selfcheck import difference, weakness
+from ..exchange.encoding import distinct_tensors
+from ..judging.checker import check_reference
+from ..judging.reference import InvalidReference
+from ..judging.selfcheck import difference, weakness
 
 if TYPE_CHECKING:
-    from ..trials import Trial
+    from ..judging.trials import Trial
     from .base import StageContext
 
 KEPT_ELEMENTS = 1 << 24  # a larger expected output is not kept for comparison with the next trial's

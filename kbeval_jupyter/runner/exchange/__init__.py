@@ -1,0 +1,1 @@
+"""What passes between judge and worker: frames of JSON, sealed memory, trees of headers. No pickle."""

@@ -1,0 +1,152 @@
+"""The workers of one evaluation: how they are made, and how code, arguments and weights get into them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..supervision.nursery import Nursery, SpawnRequest
+from ..usercode.sources import mentions
+from ..working.device_start import started_worker
+from .builds import BuildFolder, build_hash
+from .shared_inputs import SharedInputs
+from .workers import Worker
+
+if TYPE_CHECKING:
+    from ..devices.base import Device
+    from ..report import IsolationLayer
+    from ..wire import Entry, Plan
+    from .reference import ReferenceProblem
+
+Role = Literal["implementation", "reference"]
+
+
+class Crew:
+    """Makes workers. ``shared`` holds arguments for them; ``weights`` says how the last constructed one got its weights."""
+
+    def __init__(self, plan: Plan, run_dir: str, nursery: Nursery, device: Device) -> None:
+        self.plan = plan
+        self.run_dir = run_dir
+        self.device = device
+        self.shared = SharedInputs()
+        self.weights: Literal["state_dict", "seed"] | None = None
+        self.builds: dict[Role, BuildFolder] = {}
+        self._nursery = nursery
+        self._count = 0
+        self._mentions = {role: mentions(plan, role) for role in ("implementation", "reference")}
+        self._implementation: Worker | None = None
+        # Layers without which workers are made; None: to be found out with the first one.
+        self._left_out: dict[str, str] | None = None if device.vendor != "cpu" and plan.isolation == "auto" else {}
+
+    def interpreted(self, role: Role) -> bool:
+        """Whether Triton code of a side runs in Triton's interpreter: correct, but its times mean nothing."""
+        return self.device.vendor == "cpu" and self._mentions[role].triton
+
+    def redirected(self, role: Role) -> bool:
+        """Whether CUDA in the code of a side is redirected to the CPU."""
+        return self.device.vendor == "cpu" and self._mentions[role].cuda
+
+    def implementation(self) -> Worker:
+        """The worker that is being judged; made on the first call and again after its death. Its code is not loaded yet then."""
+        if self._implementation is None or self._implementation.dead:
+            if self._left_out is None:
+                self._implementation, self._left_out = started_worker(self._without, self.device.worker_fields())
+            else:
+                self._implementation = self._without(self._left_out)
+        return self._implementation
+
+    def _without(self, left_out: dict[str, str]) -> Worker:
+        self._left_out = left_out
+        return self.spawn("implementation", output="implementation")
+
+    def layers(self) -> list[IsolationLayer]:
+        """Isolation of the implementation's worker."""
+        return list(self.implementation().process.layers)
+
+    def spawn(
+        self, role: Role, output: Literal["implementation", "reference", "timing"] = "timing", cpus: list[int] | None = None
+    ) -> Worker:
+        """A new, empty worker for one side's code."""
+        private = os.path.join(self.run_dir, "private", f"{role}-{self._count}")
+        self._count += 1
+        os.mkdir(private, 0o700)
+        environment = self.environment(role)
+        writable = [self.builds[role].path] if role in self.builds else []
+        process = self._nursery.spawn(
+            SpawnRequest(
+                role=role,
+                private_dir=private,
+                read_paths=[self.folder(role)],
+                write_paths=writable,
+                environment=environment,
+                cpus=cpus,
+                hardening=self.plan.isolation,
+                output=output,
+                left_out=self._left_out or {},
+            )
+        )
+        return Worker(process, role)
+
+    def folder(self, role: Role) -> str:
+        """Where the files of a side lie."""
+        return os.path.join(self.run_dir, role)
+
+    def environment(self, role: Role) -> dict[str, str]:
+        """Variables for a process that holds a side's code; opens its build folder where the code compiles anything."""
+        variables = {**self.plan.environment, **self.device.visible_environment(), **self.device.compile_environment()}
+        search = variables.get("PATH") or os.environ.get("PATH") or os.defpath
+        variables["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), search])  # ninja lies there
+        if self.interpreted(role):
+            variables["TRITON_INTERPRET"] = "1"
+        if self._mentions[role].builds:
+            if role not in self.builds:
+                self.builds[role] = BuildFolder.open(build_hash(self.plan, role, variables))
+            variables.update(self.builds[role].variables)
+        return variables
+
+    # --- filling a worker -------------------------------------------------------------------------------------------------
+
+    def load_fields(self, role: Role) -> dict[str, Any]:
+        """Fields of the "load" request for one side."""
+        entry: Entry = getattr(self.plan.problem, role)
+        return {
+            "folder": self.folder(role),
+            "module": entry.module,
+            "name": entry.name,
+            "kind": entry.kind,
+            "torch_device": self.device.torch_device,
+            "device": self.device.worker_fields(),
+            "precision": self.plan.precision,
+            "redirect_cuda": self.redirected(role),
+        }
+
+    def load(self, worker: Worker, role: Role) -> dict[str, Any]:
+        """Import a side's module in a worker. Raises WorkerFailed, WorkerDied."""
+        return worker.request("load", self.load_fields(role))
+
+    def construct(self, worker: Worker, role: Role, problem: ReferenceProblem, timeout_s: float | None = None) -> None:
+        """Construct a side's class with the reference's arguments; give it the reference's weights where they match."""
+        if getattr(self.plan.problem, role).kind != "class":
+            return
+        arguments = self.shared.put(problem.init_arguments())
+        worker.share(self.shared.arena)
+        fields = {"arguments": arguments, "seed": self.plan.seed, "dtype": self.plan.dtype}
+        answer = worker.request("construct", fields, timeout_s=timeout_s)
+        state = problem.state()
+        if not state and not answer.get("state"):
+            return  # nothing to match
+        shapes = None if state is None else [[name, list(value.shape)] for name, value in sorted(state.items())]
+        theirs = answer.get("state")
+        if not shapes or not isinstance(theirs, list) or sorted(theirs, key=str) != sorted(shapes, key=str):
+            self.weights = "seed"
+            return
+        message = self.shared.put({name: value.detach() for name, value in (state or {}).items()})
+        worker.share(self.shared.arena)
+        worker.request("weights", {"weights": message}, timeout_s=timeout_s)
+        self.weights = "state_dict"
+
+    def close(self) -> None:
+        """Let go of the build folders; the supervisor ends all workers."""
+        for folder in self.builds.values():
+            folder.close()

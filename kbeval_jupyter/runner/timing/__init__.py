@@ -1,0 +1,1 @@
+"""Measuring: process pairs, stop rules, statistics, claims."""

@@ -1,0 +1,1 @@
+"""The worker: what runs beside the implementation and only answers requests."""
