@@ -1,0 +1,1 @@
+"""Is an implementation written in the language that was named? Read from its syntax tree and its C++ tokens, never run."""
