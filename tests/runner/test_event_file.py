@@ -28,7 +28,7 @@ def test_events_are_numbered_stamped_and_strict_json(tmp_path):
 
 FULL = """
 import resource, signal, sys, time
-from kbeval_jupyter.runner.event_file import EventFile
+from kbeval_jupyter.runner.supervision.event_file import EventFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
 file = EventFile(sys.argv[1], time.monotonic())

@@ -29,7 +29,7 @@ OPEN = {name: "left out by the test" for name in LAYERS if name not in BASIC}
 # A process of the same user that must not be touched: closed like the judge, with a secret in its memory and descriptors.
 VICTIM = """
 import ctypes, os, socket, sys
-from kbeval_jupyter.runner import processes
+from kbeval_jupyter.runner.supervision import processes
 processes.hide_memory()
 secret = ctypes.create_string_buffer(b"the input secret")
 abstract = socket.socket(socket.AF_UNIX)

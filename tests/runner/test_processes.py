@@ -13,7 +13,7 @@ from kbeval_jupyter.runner.supervision import processes
 
 TREE = """
 import os, signal, subprocess, sys, time
-from kbeval_jupyter.runner import processes
+from kbeval_jupyter.runner.supervision import processes
 if {table}:
     processes._HAS_CHILDREN_FILE = False
 processes.adopt_orphans()
@@ -52,7 +52,7 @@ def test_daemons_and_stubborn_processes_are_ended_and_reaped(table):
 
 FORKING = """
 import os, time
-from kbeval_jupyter.runner import processes
+from kbeval_jupyter.runner.supervision import processes
 processes.adopt_orphans()
 if os.fork() == 0:
     while True:  # always one step ahead of whoever made a list

@@ -11,7 +11,7 @@ from kbeval_jupyter.runner.usercode.redirect import mentions_cuda
 HEADER = """
 import torch
 from torch import nn
-from kbeval_jupyter.runner import redirect
+from kbeval_jupyter.runner.usercode import redirect
 
 assert not torch.cuda.is_available()
 redirect.install()
