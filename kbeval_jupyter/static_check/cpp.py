@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from . import cpp_names as known
-from .cpp_definitions import Definition, before_template_arguments, definitions, matching
-from .tokens import Token, Unit, read
+from .cpp_definitions import OPERATOR, Definition, before_template_arguments, definitions, matching
+from .tokens import Token, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from .text import Text
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Kernel:
 class Use:
     """A call into a library or an operator of torch, from code that can be reached."""
 
-    kind: str
+    kind: Literal["library_call", "torch_operator"]
     name: str
     at: Token
 
@@ -43,11 +41,10 @@ class Program:
     by_name: dict[str, list[Definition]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
-    def of(cls, texts: Iterable[Text]) -> Program:
+    def of(cls, units: Iterable[Unit]) -> Program:
         """The program of these sources."""
         program = cls()
-        for text in texts:
-            unit = read(text)
+        for unit in units:
             program.units.append(unit)
             for definition in definitions(unit):
                 program.by_name[definition.name].append(definition)
@@ -97,6 +94,7 @@ class Program:
             pending += [name for python_name in called for name in exported.get(python_name, [])]
         for binding in self._bindings():
             pending += [token.text for token in _outside_exports(binding.tokens) if token.kind == "name"]
+        pending.append(OPERATOR)  # used without being named
         seen: set[str] = set()
         while pending:
             name = pending.pop()
@@ -108,7 +106,7 @@ class Program:
     def kernels(self, live: list[Definition] | None) -> Iterator[Kernel]:
         """Every kernel; ``live`` None: all are launched by name from Python."""
         languages = self.languages()
-        host = [d for d in live or [] if d.kind != "device"]
+        host = [*(d for d in live or [] if d.kind != "device"), *self._bindings()]
         launched = {name for d in host for name in _launched(d.tokens)}
         # A launch of something else (a parameter, a pointer) may be of any kernel named there.
         kernel_names = {name for name, group in self.by_name.items() if any(d.kind == "kernel" for d in group)}
@@ -131,17 +129,18 @@ class Program:
             if definition.kind not in ("kernel", "device"):
                 yield from _uses(definition.tokens)
 
-    def device_lambdas(self, live: list[Definition]) -> Iterator[Token]:
-        """Device code that a library of templates launches: a ``__device__`` lambda or functor given to thrust and the like."""
-        for definition in live:
-            words = {token.text for token in definition.tokens}
-            if definition.kind != "kernel" and "__device__" in words and self._has_launching_library:
-                yield next(token for token in definition.tokens if token.text == "__device__")
-
-    @property
-    def _has_launching_library(self) -> bool:
+    def device_functors(self, live: list[Definition]) -> Iterator[Token]:
+        """Device code that a library's kernel runs: a lambda or functor given to thrust, CUTLASS and the like."""
         words = {token.text for unit in self.units for token in unit.tokens}
-        return bool(words & known.LAUNCHING_LIBRARIES)
+        for definition in live if words & known.LAUNCHING_LIBRARIES else []:
+            if definition.kind != "kernel":
+                yield from [token for token in definition.tokens if token.text in known.DEVICE_WORDS][:1]
+
+    def instantiations(self, live: list[Definition]) -> Iterator[Token]:
+        """Where live host code names a library whose templates become device code in this very source."""
+        for definition in live:
+            if definition.kind not in ("kernel", "device"):
+                yield from (t for t in definition.tokens if t.kind == "name" and t.text in known.KERNEL_TEMPLATES)
 
     def _bindings(self) -> Iterator[Definition]:
         for group in self.by_name.values():

@@ -18,6 +18,8 @@ BINDINGS = {"PYBIND11_MODULE", "TORCH_LIBRARY", "TORCH_LIBRARY_FRAGMENT", "TORCH
 BINDINGS |= {"STABLE_TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_FRAGMENT", "NB_MODULE", "TVM_FFI_DLL_EXPORT_TYPED_FUNC"}
 _ATTRIBUTES = {"__launch_bounds__", "__attribute__", "__declspec", "alignas", "__align__", "noexcept", "decltype", "explicit"}
 _ATTRIBUTES |= {"requires", "__cluster_dims__", "__block_size__", "__maxnreg__", "declspec"}
+_AFTER_PARAMETERS = _ATTRIBUTES | {"const", "volatile", "override", "final", "try", "mutable"}
+OPERATOR = "operator"  # the name of all overloaded operators
 _TYPES = {"struct", "class", "union", "enum"}
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 
@@ -169,9 +171,11 @@ def _function_name(plain: list[Token]) -> str | None:
             before = before_template_arguments(plain, index)
             name = plain[before] if before >= 0 else None
             if name is not None and name.kind == "name" and name.text not in _ATTRIBUTES:
-                return name.text
+                after = matching(plain, index) + 1
+                if after >= len(plain) or plain[after].kind != "name" or plain[after].text in _AFTER_PARAMETERS:
+                    return name.text  # else a macro such as BOUNDS(256), and the name is still to come
             if any(token.text == "operator" for token in plain[:index]):
-                return "operator"
+                return OPERATOR
             index = matching(plain, index)
         index += 1
     return None

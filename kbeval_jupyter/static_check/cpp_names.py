@@ -34,7 +34,10 @@ LAUNCH_CALLS = {
     "cuLaunchKernelEx", "cuLaunchCooperativeKernel", "launch_kernel_on_cluster", "kernel_launch", "ClusterLauncher",
     "bind_kernel", "bind_function", "BIND_KERNEL", "BIND_FUNCTION",
 }  # fmt: skip
+KERNEL_TEMPLATES = {"cutlass", "ck", "ck_tile"}
+DEVICE_WORDS = {"__device__", "CUTLASS_DEVICE", "CUTLASS_HOST_DEVICE", "CUTE_DEVICE", "CUTE_HOST_DEVICE", "CK_TILE_DEVICE"}
 LAUNCHING_LIBRARIES = {
+    "cutlass", "ck", "ck_tile",
     "thrust", "cub", "hipcub", "rocprim", "gpu_kernel", "gpu_kernel_with_scalars", "opmath_gpu_kernel_with_scalars",
     "gpu_reduce_kernel", "CUDA_tensor_apply2", "CUDA_tensor_apply3", "DeviceFor",
 }  # fmt: skip

@@ -83,6 +83,7 @@ NOT_COMPUTE = {
 }  # fmt: skip
 COMPUTING_NAMESPACES = (
     "torch.nn.functional.", "torch.linalg.", "torch.fft.", "torch.special.", "torch.ops.aten.", "torch._C._nn.",
+    "torch.ops.prims.", "torch.ops.quantized.", "torch.ops.higher_order.",
     "torch._C._VariableFunctions.", "torch.sparse.",
 )  # fmt: skip
 INERT_LAYERS = {"Parameter", "ParameterList", "ParameterDict", "ModuleList", "ModuleDict", "Identity", "Module", "Buffer"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _DEPTH_LIMIT = 12
+_MEANINGS_LIMIT = 200
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -35,6 +36,7 @@ class Project:
     ``attributes`` holds what is assigned to an attribute of this name, of whatever object.
     """
 
+    alone: bool = True  # there is one Python file
     modules: list[Module] = field(default_factory=list)
     texts: dict[str, Text] = field(default_factory=dict)  # files in other languages
     imports: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -42,11 +44,13 @@ class Project:
     attributes: dict[str, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
     functions: dict[str, list[Function]] = field(default_factory=lambda: defaultdict(list))
     file_of: dict[ast.AST, Module] = field(default_factory=dict)
+    classes: set[str] = field(default_factory=set)
+    _meanings: dict[str, set[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, main: str, files: Mapping[str, str]) -> Project:
         """The project of these files, ``main`` first; those that do not parse as Python are kept as text."""
-        project = cls()
+        project = cls(alone=not any(file.endswith(".py") for file in files if file != main))
         project.add_python(main, files[main])
         for file, content in files.items():
             if file != main and not (file.endswith(".py") and project.add_python(file, content)):
@@ -58,14 +62,18 @@ class Project:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = prune(ast.parse(content))
+                tree = prune(ast.parse(content), alone=self.alone)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         module = Module(file, tree, content.split("\n"))
+        self._meanings.clear()
         self.modules.append(module)
         for node in ast.walk(tree):
             self.file_of[node] = module
             self._collect(node)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                self._bind_parameters(node, self.functions.get(node.func.id, []))
         return module
 
     @property
@@ -106,10 +114,14 @@ class Project:
         return None
 
     def _qualified_name(self, name: str, depth: int) -> set[str]:
+        if name in self._meanings:
+            return self._meanings[name]
+        self._meanings[name] = {name}  # where it is bound to something of itself: x = x.view(…)
         found = set(self.imports.get(name, ()))
         for value in self.bindings.get(name, ()):
             found |= self.qualified(value, depth + 1)
-        return found or {name}
+        self._meanings[name] = set(sorted(found)[:_MEANINGS_LIMIT]) or {name}
+        return self._meanings[name]
 
     def _qualified_call(self, call: ast.Call, depth: int) -> set[str]:
         functions = self.qualified(call.func, depth + 1)
@@ -131,6 +143,8 @@ class Project:
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 self.imports[alias.asname or alias.name].add(f"{node.module}.{alias.name}" if node.module else alias.name)
+        elif isinstance(node, ast.ClassDef):
+            self.classes.add(node.name)
         elif isinstance(node, Function):
             self.functions[node.name].append(node)
         elif isinstance(node, ast.Assign):
@@ -141,6 +155,16 @@ class Project:
             self._bind([node.target], node.iter)
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
             self._bind([node.optional_vars], node.context_expr)
+
+    def _bind_parameters(self, call: ast.Call, functions: list[Function]) -> None:
+        """A parameter may be what it is called with."""
+        for function in functions:
+            for parameter, argument in zip(function.args.args, call.args, strict=False):
+                self.bindings[parameter.arg].append(argument)
+            names = {parameter.arg for parameter in [*function.args.args, *function.args.kwonlyargs]}
+            for keyword in call.keywords:
+                if keyword.arg in names:
+                    self.bindings[str(keyword.arg)].append(keyword.value)
 
     def _bind(self, targets: Iterable[ast.expr], value: ast.expr) -> None:
         for target in targets:

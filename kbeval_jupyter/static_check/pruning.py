@@ -9,15 +9,19 @@ from typing import Any
 _NEVER = {"TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'", "'__main__' == __name__"}
 
 
-def prune(tree: ast.Module) -> ast.Module:
-    """The tree without dead statements; names that are bound once, to a constant, count as that constant."""
-    pruned: ast.Module = _Pruner(_constants(tree)).visit(tree)
+def prune(tree: ast.Module, *, alone: bool) -> ast.Module:
+    """The tree without dead statements.
+
+    Where the module is ``alone``, so that no other can set its flags, names that are bound once, to a constant, count as that.
+    """
+    pruned: ast.Module = _Pruner(_constants(tree) if alone else {}).visit(tree)
     return pruned
 
 
 def _constants(tree: ast.Module) -> dict[str, Any]:
     """Top-level flags such as ``USE_KERNEL = False`` that nothing binds again."""
     stored = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    stored.update(node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     found = {}
     for statement in tree.body:

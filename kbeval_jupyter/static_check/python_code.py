@@ -19,7 +19,7 @@ from .languages import (
     TOOLS,
 )
 from .strings import Strings
-from .text import Place, Text, joined
+from .text import CHARACTERS_LIMIT, Place, Text, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,8 +93,9 @@ class PythonCode:
                     arguments = [call.args[i] for i in positions if i < len(call.args)]
                     arguments += [keyword.value for keyword in call.keywords if keyword.arg in keywords]
                     spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
-                    texts = [text for argument in [*arguments, *spread] for text in self._source_texts(argument)]
-                    yield Compilation(self.place(call), joined(texts), kind, name in SNIPPETS)
+                    is_snippet = name in SNIPPETS
+                    texts = [t for a in [*arguments, *spread] for t in self._source_texts(a, is_code=is_snippet)]
+                    yield Compilation(self.place(call), joined(texts), kind, is_snippet)
 
     def other_compilers(self) -> Iterator[Place]:
         """Live calls through which code that we cannot follow may be built or loaded."""
@@ -114,11 +115,9 @@ class PythonCode:
                 yield "code that is made at run time", self.place(call)
             elif names & {"importlib.import_module", "__import__"} and not self._project.qualified(call) - {""}:
                 yield "a module chosen at run time", self.place(call)
-            elif any(name.startswith("importlib.util.") for name in names):
+            elif names & {"importlib.util.module_from_spec", "importlib.machinery.SourceFileLoader", "runpy.run_path"}:
                 yield "a module loaded from a file", self.place(call)
-            elif any(
-                name.startswith("torch.ops.") and not name.startswith(("torch.ops.aten.", "torch.ops.load")) for name in names
-            ):
+            elif any(name.startswith("torch.ops.") and not _computes(name) for name in names):
                 yield "an operator registered elsewhere", self.place(call)
             else:
                 yield from self._foreign_modules(call, names)
@@ -134,22 +133,21 @@ class PythonCode:
             if text is not None and any(mark in text.value for mark in marks):
                 yield text
 
-    def all_strings_with(self, mark: str) -> Iterator[Text]:
-        """Every string of the files that holds the mark, live or not; docstrings left out."""
+    def strings_anywhere(self, *marks: str) -> list[Text]:
+        """Strings of the files that hold one of the marks, live or not; docstrings and parts of f-strings left out."""
+        found: list[Text] = []
+        room = CHARACTERS_LIMIT
         for module in self._project.modules:
-            parts = {
-                id(n)
-                for node in ast.walk(module.tree)
-                if isinstance(node, ast.JoinedStr)
-                for n in ast.walk(node)
-                if n is not node
-            }
-            parts |= {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Expr)}
-            for node in ast.walk(module.tree):
-                whole = isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in parts
-                text = self._strings.text(node) if whole else None  # type: ignore[arg-type]  # whole says that it is one
-                if text is not None and mark in text.value:
-                    yield text
+            nodes = list(ast.walk(module.tree))
+            left_out = {id(n) for node in nodes if isinstance(node, ast.JoinedStr) for n in ast.walk(node) if n is not node}
+            left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+            for node in nodes:
+                if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in left_out and room > 0:
+                    text = self._strings.text(node)
+                    if text is not None and any(mark in text.value for mark in marks):
+                        found.append(text)
+                        room -= len(text.value)
+        return found
 
     def exec_sources(self) -> Iterator[Text]:
         """Constant code that live code runs with exec."""
@@ -216,12 +214,11 @@ class PythonCode:
 
     # --- sources, modules, operators -------------------------------------------------------------------------------------
 
-    def _source_texts(self, argument: ast.expr) -> list[Text]:
-        texts = self._strings.files(argument)
+    def _source_texts(self, argument: ast.expr, *, is_code: bool) -> list[Text]:
+        """Files that the argument names, and its own text where that is code and not a path."""
         direct = self._strings.text(argument)
-        if direct is not None and (not texts or any(mark in direct.value for mark in ("{", ";", "#", "__global__"))):
-            texts = [*texts, direct]
-        return [text for text in texts if text.value.strip()]
+        is_code = is_code or (direct is not None and any(mark in direct.value for mark in "{;#"))
+        return [*self._strings.files(argument), *([direct] if direct is not None and is_code else [])]
 
     def _foreign_modules(self, call: ast.Call, names: set[str]) -> Iterator[tuple[str, Place]]:
         for name in names:

@@ -196,7 +196,7 @@ class _Builder:
         for expression in [*node.bases, *(keyword.value for keyword in node.keywords)]:
             self._uses(expression, node.name)
         known = {name for base in node.bases for name in self._project.qualified(base)}
-        if any(name not in _PLAIN_BASES and name not in self._class_names() for name in known):
+        if any(name not in _PLAIN_BASES and name not in self._project.classes for name in known):
             graph.open_class(node.name)
         self._decorators(node, node.name, outer)
         graph.nodes_of[node.name].append(node)
@@ -207,9 +207,6 @@ class _Builder:
                 self._class(statement, node.name)
             else:
                 self._executed(statement, node.name)
-
-    def _class_names(self) -> set[str]:
-        return {node.name for module in self._project.modules for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)}
 
     def _function(self, node: Function, owner: str, outer: str, *, method: bool = False) -> None:
         graph = self._graph
@@ -303,7 +300,8 @@ class _Builder:
             if expression.attr in _METADATA and isinstance(expression.value, ast.Name):
                 return
             self._graph.edge(owner, f".{expression.attr}")
-            if any(self._graph.is_local(f"{base}.{expression.attr}") for base in self._project.qualified(expression.value)):
+            bases = self._project.qualified(expression.value)
+            if not bases or any("sys.modules" in base or self._graph.is_local(f"{base}.{expression.attr}") for base in bases):
                 self._graph.edge(owner, expression.attr)
         elif isinstance(expression, ast.Call):
             self._call(expression, owner)

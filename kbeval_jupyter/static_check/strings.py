@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -33,16 +34,17 @@ class Strings:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._visiting: set[int] = set()
+        self._known: dict[ast.expr, Text | None] = {}
 
     def text(self, expression: ast.expr | None) -> Text | None:
         """The text, or None where nothing of it is known."""
         if expression is None or id(expression) in self._visiting or len(self._visiting) > _DEPTH_LIMIT:
             return None
-        self._visiting.add(id(expression))
-        try:
-            return self._text(expression)
-        finally:
+        if expression not in self._known:
+            self._visiting.add(id(expression))
+            self._known[expression] = self._text(expression)
             self._visiting.discard(id(expression))
+        return self._known[expression]
 
     def files(self, expression: ast.expr) -> list[Text]:
         """The files of the project, not in Python, that strings inside an expression name."""
@@ -78,27 +80,25 @@ class Strings:
 
     def _formatted(self, node: ast.JoinedStr) -> Text:
         """An f-string; what it inserts is its text where that is known, else a name that says so."""
-        module = self._project.file_of[node]
-        pieces: list[str] = []
+        pieces: list[Text | str] = []
         for part in node.values:
             if isinstance(part, ast.Constant):
                 pieces.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
                 inserted = self.text(part.value)
-                if inserted is None or "\n" not in inserted.value:
-                    pieces.append(inserted.value if inserted else _UNKNOWN)
-                    continue
                 # Whole lines of another string keep the place where they were written.
-                before = self._at(node, "".join(pieces), module.file)
-                rest = ast.copy_location(ast.JoinedStr(node.values[node.values.index(part) + 1 :]), node)
-                self._project.file_of[rest] = module
-                return before + inserted + self._formatted(rest)
-        return self._at(node, "".join(pieces), module.file)
+                whole_lines = inserted is not None and "\n" in inserted.value
+                pieces.append(inserted if inserted and whole_lines else inserted.value if inserted else _UNKNOWN)
+        whole = self._at(node, "")
+        for is_text, group in itertools.groupby(pieces, lambda piece: isinstance(piece, Text)):
+            for piece in group if is_text else ["".join(map(str, group))]:
+                whole += piece if isinstance(piece, Text) else self._at(node, piece)
+        return whole
 
-    def _at(self, node: ast.expr, value: str, file: str) -> Text:
-        lines = self._project.file_of[node].lines
-        first, last = node.lineno, node.end_lineno or node.lineno
-        return Text.of_literal(value, file, first, last, lines)
+    def _at(self, node: ast.expr, value: str) -> Text:
+        """A part of an f-string with the lines in which it stands."""
+        module = self._project.file_of[node]
+        return Text.of_literal(value, module.file, node.lineno, node.end_lineno or node.lineno, module.lines)
 
     def _operation(self, node: ast.BinOp) -> Text | None:
         left = self.text(node.left)

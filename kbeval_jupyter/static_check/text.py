@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+CHARACTERS_LIMIT = 2 << 20  # of what is put together from parts; sums of sums grow without end
 _PROBE_CHARACTERS = 60  # enough of a line to find it again in the source
 
 
@@ -52,7 +53,9 @@ class Text:
         return cls(value, tuple(places))
 
     def __add__(self, other: Text) -> Text:
-        """The two joined; the line in which they meet has the place of the part that is not blank."""
+        """The two joined, or the first where that grows too long; where they meet, the place is that of the part not blank."""
+        if len(self.value) + len(other.value) > CHARACTERS_LIMIT:
+            return self
         own_last = self.value.rpartition("\n")[2]
         meeting = self.places[-1] if own_last.strip() else other.places[0]
         return Text(self.value + other.value, (*self.places[:-1], meeting, *other.places[1:]))
@@ -67,9 +70,14 @@ class Text:
 
 
 def joined(texts: Iterable[Text]) -> Text | None:
-    """All of them, each on lines of its own; None where there are none."""
-    result: Text | None = None
+    """All of them, each on lines of its own, as far as the limit allows; None where there are none."""
+    values: list[str] = []
+    places: list[Place] = []
+    length = 0
     for text in texts:
-        newline = Text("\n", (text.places[0], text.places[0]))
-        result = text if result is None else result + newline + text
-    return result
+        length += len(text.value)
+        if values and length > CHARACTERS_LIMIT:
+            break
+        values.append(text.value)
+        places += text.places
+    return Text("\n".join(values), tuple(places)) if values else None

@@ -45,6 +45,7 @@ class Token:
 class Unit:
     """One source after the preprocessor's first look: code that a compiler would see, what it includes, what it defines."""
 
+    at: Place  # where it begins
     tokens: list[Token] = field(default_factory=list)
     includes: list[Token] = field(default_factory=list)
     macros: dict[str, list[Token]] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Unit:
 
 def read(text: Text) -> Unit:
     """The unit of a source; never raises, whatever the text is."""
-    unit = Unit()
+    unit = Unit(text.places[0])
     conditions: list[_Condition] = []
     for kind, item in _lines(text):
         if kind == "directive":
