@@ -148,6 +148,27 @@ channel.emit(wire.Finished("passed", ""))
         assert len(text_of(client.events("slow"))) == 40_000_000
 
 
+def test_a_client_that_takes_everything_at_once_gets_everything(tmp_path):
+    judge = """
+worker = spawn("import os\\nfor _ in range(50): os.write(1, b'y' * 99_999 + b'\\\\n')")
+frames.receive(worker.sock)
+channel.emit(wire.Finished("passed", ""))
+"""
+    took = tmp_path / "took"
+    with took.open("wb") as out:
+        link = subprocess.Popen([sys.executable, "-I", "-S", str(STAND_IN), "link"], stdin=subprocess.PIPE, stdout=out)
+    plan = make_plan("greedy", judge, tmp_path)
+    link.stdin.write(json.dumps({"op": "run", "id": "greedy", "plan": wire.plan_to_json(plan)}).encode() + b"\n")
+    link.stdin.flush()
+    deadline = time.monotonic() + 30
+    while b'{"kind":"finished"' not in took.read_bytes()[-2000:]:
+        assert time.monotonic() < deadline, "the link stopped although its output never blocks"
+    link.stdin.close()
+    link.wait(10)
+    events = [json.loads(line.partition(b" ")[2]) for line in took.read_bytes().splitlines() if line.startswith(b"greedy ")]
+    assert len(text_of(events)) > 1 << 20
+
+
 @pytest.mark.parametrize(
     "line", [b"nonsense", b"[]", b"{}", b'{"op":"run"}', b'{"op":"run","id":"a b"}', b'{"op":"run","id":3}', b"\xff\xff"]
 )

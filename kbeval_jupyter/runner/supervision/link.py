@@ -58,8 +58,8 @@ class Link:
         self._say({"kind": "hello", "runner": RUNNER, "python": sys.version.split()[0], "executable": sys.executable,
                    "user": os.environ.get("USER", str(os.geteuid())), "cpus": len(os.sched_getaffinity(0))})  # fmt: skip
         while self._open:
-            self._pump()
-            for key, _ in self._selector.select(None):
+            more = self._pump()
+            for key, _ in self._selector.select(0 if more else None):
                 key.data()
 
     # --- the client -----------------------------------------------------------------------------------------------------
@@ -197,8 +197,11 @@ class Link:
             else:
                 self._say({"kind": "accepted", "id": following.id, "run_dir": greeting["run_dir"]})
 
-    def _pump(self) -> None:
-        """Move event lines into the output while the client takes them; the files are the buffer for what it does not."""
+    def _pump(self) -> bool:
+        """Move event lines into the output while the client takes them; the files are the buffer for what it does not.
+
+        Whether there is more that it would take now: nothing but us would then wake the loop.
+        """
         while len(self._out) < _OUT_LIMIT_BYTES:
             hungry = [following for following in self._evaluations.values() if following.hungry]
             if not hungry:
@@ -210,6 +213,7 @@ class Link:
                 elif following.abandoned:
                     self._fail(following.id, _error("supervisor_died", "the evaluation's supervisor was killed"))
         self._flush()
+        return not self._writing and any(following.hungry for following in self._evaluations.values())
 
     def _fail(self, evaluation_id: str, error: dict[str, str]) -> None:
         self._say({"kind": "failed", "id": evaluation_id, "error": error})
