@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbeval_jupyter.runner import wire
 
 from .link_client import STAND_IN, LinkClient, make_plan, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 numbers = itertools.count()
 PASS = "channel.emit(wire.Finished('passed', ''))"
@@ -32,26 +35,26 @@ channel.emit(wire.Finished("passed", ""))
 
 
 @pytest.fixture(scope="module")
-def link():
+def link() -> Iterator[LinkClient]:
     with LinkClient() as client:
         yield client
 
 
-def test_hello(link) -> None:
+def test_hello(link: LinkClient) -> None:
     assert link.hello["kind"] == "hello"
     assert link.hello["runner"] == "source"
     assert link.hello["executable"] == sys.executable
 
 
-def test_two_evaluations_started_at_once_do_not_mix(link, tmp_path) -> None:
+def test_two_evaluations_started_at_once_do_not_mix(link: LinkClient, tmp_path: Path) -> None:
     judge = "for i in range(50): print(plan.id, i)\n" + PASS
     ids = [f"both{n}" for n in range(2)]
     lines = b"".join(
         json.dumps({"op": "run", "id": i, "plan": wire.plan_to_json(make_plan(i, judge, tmp_path))}).encode() + b"\n" for i in ids
     )
-    link.process.stdin.write(lines)
-    link.process.stdin.flush()
-    found = {i: [] for i in ids}
+    link.stdin.write(lines)
+    link.stdin.flush()
+    found: dict[str, list[Any]] = {i: [] for i in ids}
     open_ids = set(ids)
     while open_ids:
         name, message = link.line()
@@ -64,7 +67,7 @@ def test_two_evaluations_started_at_once_do_not_mix(link, tmp_path) -> None:
     assert len(list(tmp_path.glob("run-*"))) == 2
 
 
-def test_two_thousand_lines_once_and_in_order_over_killed_links(tmp_path) -> None:
+def test_two_thousand_lines_once_and_in_order_over_killed_links(tmp_path: Path) -> None:
     first = LinkClient()
     plan = make_plan("resumed", NUMBERED, tmp_path, grace_s=30.0)
     first.run(plan)
@@ -87,11 +90,11 @@ def test_two_thousand_lines_once_and_in_order_over_killed_links(tmp_path) -> Non
 def end(client: LinkClient) -> None:
     client.process.kill()
     client.process.wait()
-    client.process.stdin.close()
-    client.process.stdout.close()
+    client.stdin.close()
+    client.stdout.close()
 
 
-def test_a_follower_can_cancel(tmp_path) -> None:
+def test_a_follower_can_cancel(tmp_path: Path) -> None:
     first = LinkClient()
     first.run(make_plan("handed-over", "print('on'); import time; time.sleep(1000)", tmp_path, grace_s=30.0))
     run_dir = first.until("accepted")["run_dir"]
@@ -104,7 +107,7 @@ def test_a_follower_can_cancel(tmp_path) -> None:
         assert second.until("finished")["verdict"] == "cancelled"
 
 
-def test_nobody_comes_back_within_the_grace(tmp_path) -> None:
+def test_nobody_comes_back_within_the_grace(tmp_path: Path) -> None:
     client = LinkClient()
     client.run(make_plan("alone", "print('on'); import time; time.sleep(1000)", tmp_path, grace_s=0.3))
     client.log_until("on")
@@ -117,7 +120,7 @@ def test_nobody_comes_back_within_the_grace(tmp_path) -> None:
     assert (final["verdict"], final["reason"]) == ("cancelled", "the client went away")
 
 
-def test_a_finished_evaluation_can_be_followed_from_its_file(link, tmp_path) -> None:
+def test_a_finished_evaluation_can_be_followed_from_its_file(link: LinkClient, tmp_path: Path) -> None:
     link.run(make_plan("over", "print('x')\n" + PASS, tmp_path))
     run_dir = link.until("accepted", "over")["run_dir"]
     events = link.events("over")
@@ -125,7 +128,7 @@ def test_a_finished_evaluation_can_be_followed_from_its_file(link, tmp_path) -> 
     assert link.events("over") == events[1:]
 
 
-def test_a_client_that_reads_nothing_costs_no_memory(tmp_path) -> None:
+def test_a_client_that_reads_nothing_costs_no_memory(tmp_path: Path) -> None:
     judge = """
 worker = spawn('''
 import os
@@ -148,9 +151,9 @@ channel.emit(wire.Finished("passed", ""))
         assert len(text_of(client.events("slow"))) == 40_000_000
 
 
-def test_a_client_that_takes_everything_at_once_gets_everything(tmp_path) -> None:
+def test_a_client_that_takes_everything_at_once_gets_everything(tmp_path: Path) -> None:
     judge = """
-worker = spawn("import os\\nfor _ in range(50): os.write(1, b'y' * 99_999 + b'\\\\n')")
+worker = spawn("import os\\nfor _ in range(5000): os.write(1, b'y' * 999 + b'\\\\n')")
 frames.receive(worker.sock)
 channel.emit(wire.Finished("passed", ""))
 """
@@ -161,6 +164,7 @@ channel.emit(wire.Finished("passed", ""))
     took = tmp_path / "took"
     with took.open("wb") as out:  # a file never blocks, and an evaluation that is over rings no bell
         link = subprocess.Popen([sys.executable, "-I", "-S", str(STAND_IN), "link"], stdin=subprocess.PIPE, stdout=out)
+    assert link.stdin is not None
     link.stdin.write(json.dumps({"op": "follow", "id": "greedy", "run_dir": run_dir}).encode() + b"\n")
     link.stdin.flush()
     deadline = time.monotonic() + 20
@@ -175,28 +179,28 @@ channel.emit(wire.Finished("passed", ""))
 @pytest.mark.parametrize(
     "line", [b"nonsense", b"[]", b"{}", b'{"op":"run"}', b'{"op":"run","id":"a b"}', b'{"op":"run","id":3}', b"\xff\xff"]
 )
-def test_what_it_does_not_understand_it_says(link, line) -> None:
-    link.process.stdin.write(line + b"\n")
-    link.process.stdin.flush()
+def test_what_it_does_not_understand_it_says(link: LinkClient, line: Any) -> None:
+    link.stdin.write(line + b"\n")
+    link.stdin.flush()
     name, message = link.line()
     assert name == "-"
     assert message["kind"] == "failed"
     assert message["error"]["kind"] == "protocol"
 
 
-def test_a_plan_that_is_wrong_is_refused_with_the_place(link) -> None:
+def test_a_plan_that_is_wrong_is_refused_with_the_place(link: LinkClient) -> None:
     link.send(op="run", id="wrong", plan={"wire": 1, "id": "wrong"})
     error = link.until("failed", "wrong")["error"]
     assert error["kind"] == "request"
     assert error["message"] == "plan: 'label' is missing"
 
 
-def test_follow_of_nothing(link, tmp_path) -> None:
+def test_follow_of_nothing(link: LinkClient, tmp_path: Path) -> None:
     link.send(op="follow", id="nothing", run_dir=str(tmp_path / "none"), after=-1)
     assert link.until("failed", "nothing")["error"]["kind"] == "gone"
 
 
-def test_a_killed_supervisor_is_told(link, tmp_path) -> None:
+def test_a_killed_supervisor_is_told(link: LinkClient, tmp_path: Path) -> None:
     link.run(make_plan("orphan", "import os, time; print(os.getppid(), 'end'); time.sleep(1000)", tmp_path))
     supervisor = link.log_until("end").split()[0]
     subprocess.run(["kill", "-9", supervisor], check=True)
@@ -210,7 +214,10 @@ def test_the_link_leaves_with_its_client_and_prints_nothing() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
         process.stdout.readline()
         process.stdin.close()
         assert process.wait(5) == 0
