@@ -13,6 +13,7 @@ from .model.result import EvaluationResult, TargetInfo
 from .options import build_request
 from .problems.loading import load
 from .running import Prepared, RunningEvaluation
+from .static_check.problem import checked
 from .targets.config import load_configuration
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def prepare(request: EvaluationRequest) -> Prepared:
     """All that can be known without the target: problem, settings, plan; raises RequestError and ConfigurationError."""
     settings = load_configuration().resolve(request.target)
     problem = load(request)
+    if request.backend is not None:
+        problem = checked(problem, request.backend, request.implementation.name)
     return Prepared(
         request=request,
         settings=settings,
@@ -108,10 +111,11 @@ def dry_run(request: EvaluationRequest) -> EvaluationResult:
     """A result that ran nothing; its log is the plan."""
     prepared = prepare(request)
     settings = prepared.settings
-    evaluation = Evaluation(prepared.plan, TargetInfo(settings.name, settings.kind), prepared.problem.notes)
+    problem = prepared.problem
+    evaluation = Evaluation(prepared.plan, TargetInfo(settings.name, settings.kind), problem.notes, problem.static)
     text = planning.describe(prepared.plan, f"{settings.name} ({settings.kind})")
     evaluation.apply({"kind": "log", "source": "judge", "text": text})
-    reason = prepared.problem.fault or "dry run: nothing was run"
+    reason = problem.fault or "dry run: nothing was run"
     evaluation.apply({"kind": "finished", "verdict": "not_checked", "reason": reason})
     return evaluation.result()
 

@@ -14,6 +14,7 @@ from .model.request import EvaluationRequest, Source
 from .planning import ALL, STAGES
 from .problems.cases import check_cases, parse_cases
 from .problems.loading import FORMATS
+from .static_check.languages import BACKENDS
 
 DEFAULT_STAGES = ("compile", "correctness")
 
@@ -22,7 +23,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 # Words of the contract that later versions bring. Saying so is kinder than "unknown option".
 LATER = frozenset(
-    {"defensive", "profile", "backend", "vs", "confirm", "lang", "arch", "prepare-only", "detach"},
+    {"defensive", "profile", "vs", "confirm", "lang", "arch", "prepare-only", "detach"},
 )
 
 
@@ -142,6 +143,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("build-timeout", "seconds for building extensions (default 600)", _number(zero=False), "build_timeout_s", "S"),
     Option("public-inputs", "make inputs from the seed alone, the same in every run", _flag, "public_inputs"),
     Option("files", "further files the implementation needs, as glob patterns beside it", _patterns, "files", "GLOB", many=True),
+    Option("backend", "refuse what is not written in this language, before anything runs", _text, "backend", choices=BACKENDS),
     Option("format", "the problem's format (default: found out)", _text, "format", choices=tuple(FORMATS)),
     Option("name", "what to call this implementation", _text, "label", "LABEL"),
     Option("artifacts", "where to put artifacts (default: kbeval_artifacts)", _folder, "artifacts", "DIR"),

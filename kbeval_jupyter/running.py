@@ -57,7 +57,7 @@ class RunningEvaluation:
         self.request = prepared.request
         self.plan = prepared.plan
         target = TargetInfo(prepared.settings.name, prepared.settings.kind)
-        self.evaluation = Evaluation(prepared.plan, target, prepared.problem.notes)
+        self.evaluation = Evaluation(prepared.plan, target, prepared.problem.notes, prepared.problem.static)
         self._prepared = prepared
         self._on_event = on_event
         self._executor: Executor | None = None

@@ -157,6 +157,23 @@ export interface BenchmarkReport {
   worst_case: string | null;
 }
 
+/** One thing that was noticed. ``line`` is that of the file or cell as the user sees it, also for code inside a string. */
+export interface Finding {
+  kind: "own_kernel" | "library_call" | "torch_operator" | "warning";
+  name: string;
+  file: string;
+  line: number;
+  text: string;
+}
+
+/** Whether the implementation is one in the named language. ``reason`` says why it is not, or what was unclear. */
+export interface StaticReport {
+  backend: string;
+  is_backend: boolean;
+  reason: string;
+  findings: Finding[];
+}
+
 /** A remark that belongs to the result. */
 export interface NoteReport {
   code: string;
@@ -195,6 +212,7 @@ export interface EvaluationResult {
   stages: Record<string, StageReport>;
   correctness: CorrectnessReport | null;
   benchmark: BenchmarkReport | null;
+  static: StaticReport | null;
   notes: NoteReport[];
   artifacts: Artifact[];
   log_tail: string[];

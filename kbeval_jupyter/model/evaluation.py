@@ -27,6 +27,8 @@ from .result import SCHEMA, EvaluationResult, NoteReport, TargetInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .static_report import StaticReport
+
 NOTES_LIMIT = 200  # notes are few by nature; a target that sends more must not fill the client's memory
 
 
@@ -60,7 +62,9 @@ class Snapshot:
 class Evaluation:
     """Applies an evaluation's events in order. One thread applies, any thread may look."""
 
-    def __init__(self, plan: wire.Plan, target: TargetInfo, notes: Iterable[NoteReport] = ()) -> None:
+    def __init__(
+        self, plan: wire.Plan, target: TargetInfo, notes: Iterable[NoteReport] = (), static: StaticReport | None = None
+    ) -> None:
         self._plan = plan
         self._target = target
         self._lock = threading.Lock()
@@ -74,6 +78,7 @@ class Evaluation:
         self._benchmark: wire.BenchmarkStarted | None = None
         self._timings: list[CaseTiming] = []
         self._notes: list[NoteReport] = list(notes)
+        self._static = static
         self._artifacts: list[Artifact] = []
         self._log = LogTail()
 
@@ -190,6 +195,7 @@ class Evaluation:
             stages=dict(self._stages),
             correctness=self._correctness(),
             benchmark=self._benchmark_report(),
+            static=self._static,
             notes=list(self._notes),
             artifacts=list(self._artifacts),
             log_tail=self._log.lines(),

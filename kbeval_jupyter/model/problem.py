@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec
 
 from .result import NoteReport
+from .static_report import StaticReport
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,4 @@ class Problem:
     files: list[PlanFile]
     notes: list[NoteReport] = field(default_factory=list)
     fault: str = ""
+    static: StaticReport | None = None

@@ -35,6 +35,7 @@ class EvaluationRequest:
     problem_name: str = ""
     label: str = ""
     format: str | None = None
+    backend: str | None = None  # the language that the implementation must be written in
     files: tuple[str, ...] = ()  # glob patterns, relative to the implementation's directory
     seed: int = 42
     rtol: float | None = None

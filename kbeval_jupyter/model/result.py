@@ -18,6 +18,7 @@ from kbeval_jupyter.runner.report import (
 )
 
 from .codec import decode, encode
+from .static_report import StaticReport
 
 SCHEMA = "kbeval.evaluation/1"
 MIME_TYPE = "application/vnd.kbeval.evaluation+json"
@@ -60,6 +61,7 @@ class EvaluationResult:
     stages: dict[str, StageReport] = field(default_factory=dict)
     correctness: CorrectnessReport | None = None
     benchmark: BenchmarkReport | None = None
+    static: StaticReport | None = None
     notes: list[NoteReport] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     log_tail: list[str] = field(default_factory=list)

@@ -52,7 +52,7 @@ def _check(backend: Backend, entry: str, main: str, files: Mapping[str, str]) ->
         evidence.unseen.append((f"what defines {entry}", _entry_place(project, entry, main)))
     if backend == "hip" and evidence.translated is not None:
         evidence.add("warning", "hipify", evidence.translated, "has CUDA's names, which torch translates on AMD devices")
-    is_backend, reason = _decide(backend, evidence, _entry_place(project, entry, main), main)
+    is_backend, reason = _decide(backend, evidence, f"{entry} ({_where(_entry_place(project, entry, main), main)})", main)
     return StaticReport(backend, is_backend, reason, _sorted(evidence.findings.values(), main))
 
 
@@ -106,16 +106,16 @@ def _habits(code: PythonCode, project: Project, entry: str, evidence: Evidence) 
             evidence.add("warning", name, code.place(node), what)
 
 
-def _decide(backend: Backend, evidence: Evidence, entry_at: Place, main: str) -> tuple[bool, str]:
+def _decide(backend: Backend, evidence: Evidence, entry: str, main: str) -> tuple[bool, str]:
     """Whether it is an implementation in the language, and the sentence that says why not."""
     if any(backend in languages for _, languages, _ in evidence.kernels):
         return True, ""
     name = TITLES[backend]
     if evidence.unseen:
         what, at = evidence.unseen[0]
-        text = f"no {name} kernel was seen, but {what} ({_where(at, main)}) cannot be read without running it"
+        text = f"no {name} kernel was seen, but {what} cannot be read without running it"
         evidence.add("warning", "unseen", at, text)
-        return True, text
+        return True, f"{text} ({_where(at, main)})"
     idle = [(reason, at) for reason, languages, at in evidence.idle if backend in languages]
     if idle:
         return False, f"not a {name} implementation: {idle[0][0]} ({_where(idle[0][1], main)})"
@@ -129,16 +129,12 @@ def _decide(backend: Backend, evidence: Evidence, entry_at: Place, main: str) ->
     used = [f for f in _sorted(evidence.findings.values(), main) if f.kind in ("torch_operator", "library_call")]
     work = ", ".join(f"{f.name} ({_where(Place(f.file, f.line), main)})" for f in used[:3])
     more = f"; it uses {work}" if work else ""
-    return False, f"not a {name} implementation: {_entry_words(entry_at, main)} reaches no {name} kernel{more}"
+    return False, f"not a {name} implementation: {entry} reaches no {name} kernel{more}"
 
 
 def _main_language(languages: frozenset[str]) -> frozenset[str]:
     """CUDA where a source is that and could also be translated to HIP."""
     return languages - {"hip"} if "cuda" in languages else languages
-
-
-def _entry_words(at: Place, main: str) -> str:
-    return f"the entry ({_where(at, main)})"
 
 
 def _where(place: Place, main: str) -> str:
