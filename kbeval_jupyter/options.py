@@ -23,7 +23,7 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 # Words of the contract that later versions bring. Saying so is kinder than "unknown option".
 LATER = frozenset(
-    {"defensive", "profile", "vs", "confirm", "lang", "arch", "prepare-only", "detach"},
+    {"profile", "lang", "arch", "prepare-only", "detach"},
 )
 
 
@@ -137,6 +137,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("backward", "compare gradients too", _flag, "backward"),
     Option("rtol", "relative tolerance (default: by dtype)", _number(zero=True), "rtol", "X"),
     Option("atol", "absolute tolerance (default: by dtype)", _number(zero=True), "atol", "X"),
+    Option("defensive", "look for cheats before measuring: named checks, a failed one rejects", _flag),
     Option("trials", "checks of each case, with fresh inputs (default 3)", _whole_number(1), "trials", "N"),
     Option("budget", "seconds to measure (default 5)", _number(zero=False), "budget_s", "S"),
     Option("timeout", "seconds for the whole run on the target (default 600)", _number(zero=False), "timeout_s", "S"),
@@ -181,6 +182,8 @@ def _unknown(keyword: str) -> NoReturn:
 
 
 class OptionParser(argparse.ArgumentParser):
+    if given.get("defensive"):
+        fields["stages"] = (*fields["stages"], "defense")
     """A parser that raises RequestError instead of leaving the process, and knows the nearest option."""
 
     def __init__(self, **settings: Any) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .model.problem import Problem
     from .model.request import EvaluationRequest
 
-STAGES: tuple[StageName, ...] = ("compile", "correctness", "benchmark")  # in the order in which they run
+STAGES: tuple[StageName, ...] = ("compile", "correctness", "defense", "benchmark")  # in the order in which they run
 ALL = "all"
 NAME_CHARACTERS = 120
 SHOWN_FILES = 20

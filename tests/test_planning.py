@@ -37,7 +37,8 @@ def planned(capabilities: Capabilities = ANYWHERE, **changes: Any) -> wire.Plan:
         (("correctness",), ["compile", "correctness"]),
         (("benchmark",), ["compile", "benchmark"]),
         (("benchmark", "correctness", "compile", "benchmark"), ["compile", "correctness", "benchmark"]),
-        (("all",), ["compile", "correctness", "benchmark"]),
+        (("all",), ["compile", "correctness", "defense", "benchmark"]),
+        (("defense",), ["compile", "defense"]),
     ],
 )
 def test_stages_that_run(asked: tuple[str, ...], stages: list[str]) -> None:
@@ -53,7 +54,7 @@ def test_stages_that_run(asked: tuple[str, ...], stages: list[str]) -> None:
             ("compile", "corectness"),
             r"unknown stage 'corectness' \(did you mean 'correctness'\?\); valid: all, benchmark, compile",
         ),
-        (("defense",), "stage 'defense' is not in this version; valid: compile, correctness, benchmark, all"),
+        (("profile",), "stage 'profile' is not in this version; valid: compile, correctness, defense, benchmark, all"),
     ],
 )
 def test_stages_that_are_refused(asked: tuple[str, ...], message: str) -> None:
@@ -68,7 +69,7 @@ def test_the_plan_carries_the_request() -> None:
         dtype="float16", backward=True, public_inputs=True, label="v3", limits={"log_bytes": 5}, secret="ab", replay=("c", 1),
     )  # fmt: skip
     assert made == wire.Plan(
-        id="e1", label="v3", problem=SPEC, files=PROBLEM.files, stages=["compile", "correctness", "benchmark"], seed=7,
+        id="e1", label="v3", problem=SPEC, files=PROBLEM.files, stages=["compile", "correctness", "defense", "benchmark"], seed=7,
         tolerance=wire.Tolerance(0.1, 0.0), trials=5, budget_s=1.0, timeout_s=9.0, build_timeout_s=8.0, precision="tf32",
         dtype="float16", backward=True, public_inputs=True, secret="ab", replay=("c", 1), vendor="nvidia", device_index=2,
         environment={"X": "1"}, isolation="basic", limits=wire.Limits(log_bytes=5), grace_s=7.0, run_root="/runs",

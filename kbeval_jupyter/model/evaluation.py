@@ -17,6 +17,8 @@ from kbeval_jupyter.runner.report import (
     CaseTiming,
     CorrectnessReport,
     StageName,
+    DefenseCheck,
+    DefenseReport,
     StageReport,
 )
 
@@ -76,6 +78,7 @@ class Evaluation:
         self._weights: Literal["state_dict", "seed"] | None = None
         self._reports: list[CaseReport] = []
         self._benchmark: wire.BenchmarkStarted | None = None
+        self._defense: list[DefenseCheck] = []
         self._timings: list[CaseTiming] = []
         self._notes: list[NoteReport] = list(notes)
         self._static = static
@@ -157,6 +160,9 @@ class Evaluation:
 
     def _on_benchmark_started(self, event: wire.BenchmarkStarted) -> None:
         self._benchmark = event
+    def _on_defense_checked(self, event: wire.DefenseChecked) -> None:
+        self._defense.append(event.check)
+
 
     def _on_case_timed(self, event: wire.CaseTimed) -> None:
         self._timings.append(event.timing)
@@ -200,6 +206,9 @@ class Evaluation:
             artifacts=list(self._artifacts),
             log_tail=self._log.lines(),
             input_secret=finished.input_secret if finished else None,
+            defense=DefenseReport(list(self._defense)) if self._defense else None,
+            comparison=self._comparisons[0] if self._comparisons else None,
+            further_comparisons=self._comparisons[1:],
             seconds=self._elapsed_s if started and finished else None,
             error=finished.error if finished else None,
         )

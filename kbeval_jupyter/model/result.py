@@ -11,6 +11,7 @@ from kbeval_jupyter.runner.report import (
     BenchmarkReport,
     CorrectnessReport,
     DeviceInfo,
+    DefenseReport,
     Failure,
     IsolationLayer,
     StageReport,
@@ -62,6 +63,9 @@ class EvaluationResult:
     correctness: CorrectnessReport | None = None
     benchmark: BenchmarkReport | None = None
     static: StaticReport | None = None
+    comparison: ComparisonReport | None = None
+    further_comparisons: list[ComparisonReport] = field(default_factory=list)  # of the rivals, and with the reference
+    defense: DefenseReport | None = None
     notes: list[NoteReport] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     log_tail: list[str] = field(default_factory=list)

@@ -11,6 +11,7 @@ from kbeval_jupyter.runner.report import (
     CaseReport,
     Claim,
     CorrectnessReport,
+    DefenseReport,
     DeviceInfo,
     OutputReport,
     Speedup,
@@ -169,6 +170,16 @@ def median_and_spread(stats: TimingStats | None, reason: str = "") -> str:
     if stats is None or stats.median_ms is None:
         return (stats.reason if stats else "") or reason or units.DASH
     return f"{units.time_ms(stats.median_ms)} (IQR {units.time_ms(stats.iqr_ms)}, n {stats.n:,})"
+
+
+def defense_lines(report: DefenseReport | None) -> list[str]:
+    """The checks of the defense stage: what failed with its sentence, then how many passed."""
+    if report is None:
+        return []
+    failed = [check for check in report.checks if not check.passed]
+    passed = ", ".join(check.name for check in report.checks if check.passed)
+    count = f"{len(report.checks) - len(failed)} of {units.counted(len(report.checks), 'check')} passed"
+    return [*(f"{check.name}: {check.message}" for check in failed), f"{count}: {passed}" if failed and passed else count]
 
 
 def timing_remarks(stats: TimingStats | None) -> list[str]:

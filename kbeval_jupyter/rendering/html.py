@@ -10,7 +10,7 @@ from kbeval_jupyter.rendering.text import strip_control
 
 if TYPE_CHECKING:
     from kbeval_jupyter.model.result import EvaluationResult
-    from kbeval_jupyter.runner.report import BenchmarkReport, CaseTiming, CorrectnessReport, OutputReport, TimingStats
+    from kbeval_jupyter.runner.report import BenchmarkReport, CaseTiming, CorrectnessReport, DefenseReport, OutputReport, TimingStats
 
 LIMIT_BYTES = 50_000
 _COLOURS = {findings.GOOD: "#1a7f37", findings.BAD: "#cf222e", findings.DOUBTFUL: "#9a6700", findings.NEUTRAL: "#656d76"}
@@ -36,6 +36,7 @@ def _page(result: EvaluationResult, case_limit: int, log_limit: int, sample_limi
         _head(result, colour),
         _wrong(result.correctness, sample_limit),
         _benchmark(result.benchmark, case_limit),
+        _defense(result.defense),
         _notes(result),
         _folded(result, case_limit, log_limit),
     ]
@@ -143,6 +144,17 @@ def _side(name: str, stats: TimingStats | None, longest_ms: float, colour: str, 
         el.text(words, 200), "flex:0 0 200px" if strip else "flex:1 1 200px"
     )
     return el.div(label + strip, "display:flex;flex-wrap:wrap;align-items:center;font-size:12px")
+
+
+def _defense(report: DefenseReport | None) -> str:
+    """Folded where all checks passed."""
+    if report is None:
+        return ""
+    *failed, count = findings.defense_lines(report)
+    rows = [[el.text(check.name, 40), "passed" if check.passed else "failed", el.text(check.message, 300)] for check in report.checks]
+    content = el.table(["check", "", "finding"], rows)
+    found = "".join(el.div(el.text(line, 500), _BOLD) for line in failed)
+    return el.heading("Defense") + found + el.details(el.quiet(el.text(count, 500)), content)
 
 
 def _notes(result: EvaluationResult) -> str:

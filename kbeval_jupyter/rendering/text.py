@@ -31,6 +31,7 @@ def render(result: EvaluationResult) -> str:
     lines.append("")
     if result.correctness is not None:
         lines += _labelled("trials", [findings.trials_sentence(result.correctness)])
+    lines += _labelled("defense", findings.defense_lines(result.defense))
     lines += _labelled("stages", [" · ".join(findings.stage_words(result))] if result.stages else [])
     lines += _labelled("notes", [note.text for note in result.notes])
     inactive = [f"{layer.name} ({layer.reason})" for layer in result.isolation if not layer.active]

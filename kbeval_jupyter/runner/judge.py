@@ -23,6 +23,7 @@ from .stages.base import Stage, StageContext, StageOutcome
 from .stages.benchmark import BenchmarkStage
 from .stages.compile import CompileStage
 from .stages.correctness import CorrectnessStage
+from .stages.defense import DefenseStage
 from .supervision.nursery import Nursery, SpawnError
 from .usercode import redirect
 from .usercode.randomness import InputSecret
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .report import StageName, Verdict
     from .supervision.offspring import SupervisorChannel
 
-STAGES: dict[str, Stage] = {stage.name: stage for stage in (CompileStage(), CorrectnessStage(), BenchmarkStage())}
+STAGES: dict[str, Stage] = {stage.name: stage for stage in (CompileStage(), CorrectnessStage(), DefenseStage(), BenchmarkStage())}
 INTERPRETER_NOTE = "no GPU here: Triton code ran in Triton's interpreter, which is correct but says nothing about speed"
 
 
@@ -160,7 +161,7 @@ def _stages(context: StageContext) -> tuple[Verdict, str]:
         outcome = StageOutcome("skipped", stopped) if stopped else _stage(context, name)
         if stopped:
             context.emit(wire.StageFinished(name, "skipped", None, stopped))
-        if outcome.status == "failed":
+        if outcome.status == "failed" and outcome.stops:
             stopped = f"{name} failed"
         if verdict is None and outcome.verdict is not None:
             verdict, reason = outcome.verdict, outcome.reason

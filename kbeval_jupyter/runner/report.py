@@ -197,3 +197,54 @@ class Failure:
     kind: str
     message: str
     hint: str = ""
+@dataclass(frozen=True)
+class CaseComparison:
+    """One case of a comparison: the baseline's times, and how much faster than it the implementation is."""
+
+    name: str
+    baseline: TimingStats | None
+    speedup: Speedup | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """An implementation against a baseline that was timed with it in the same process groups: above 1 it is faster.
+
+    ``estimate`` to ``claim`` repeat ``speedup``: over all cases the geometric mean of their ratios; None where a case has none.
+    ``…_right`` says whether a side's outputs passed when they were checked for this comparison, ``…_reason`` what is wrong; None
+    where they could not be had, or where another stage checked them.
+    """
+
+    implementation: str
+    baseline: str
+    estimate: float | None
+    ci_low: float | None
+    ci_high: float | None
+    claim: Claim | None
+    speedup: Speedup | None
+    implementation_right: bool | None = None
+    implementation_reason: str = ""
+    baseline_right: bool | None = None
+    baseline_reason: str = ""
+    cases: list[CaseComparison] = field(default_factory=list)
+    worst_case: str | None = None
+
+
+@dataclass(frozen=True)
+class DefenseCheck:
+    """One named check of the defense stage. ``evidence``: what was measured, by name; ``passed`` is also true where nothing could be."""
+
+    name: str
+    passed: bool
+    message: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DefenseReport:
+    """All checks of the defense stage, in the order in which they were made."""
+
+    checks: list[DefenseCheck] = field(default_factory=list)
+
+

@@ -13,7 +13,19 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from .report import Artifact, CaseReport, CaseTiming, DeviceInfo, Failure, IsolationLayer, StageName, StageStatus, Verdict
+from .report import (
+    Artifact,
+    CaseReport,
+    CaseTiming,
+    ComparisonReport,
+    DefenseCheck,
+    DeviceInfo,
+    Failure,
+    IsolationLayer,
+    StageName,
+    StageStatus,
+    Verdict,
+)
 from .typed_json import JsonTypeError, decode
 
 WIRE_VERSION = 1
@@ -242,6 +254,14 @@ class ArtifactSaved:
     kind: ClassVar[str] = "artifact"
     artifact: Artifact
 
+@dataclass(frozen=True)
+class DefenseChecked:
+    """One check of the defense stage was made."""
+
+    kind: ClassVar[str] = "defense_checked"
+    check: DefenseCheck
+
+
 
 @dataclass(frozen=True)
 class Heartbeat:
@@ -265,7 +285,7 @@ EVENTS: dict[str, type] = {
     cls.kind: cls
     for cls in (
         Started, Note, Log, StageStarted, Progress, StageFinished, WeightsMatched, CaseChecked,
-        BenchmarkStarted, CaseTimed, ArtifactSaved, Heartbeat, Finished,
+        DefenseChecked, BenchmarkStarted, CaseTimed, Compared, ArtifactSaved, Heartbeat, Finished,
     )
 }  # fmt: skip
 

@@ -14,6 +14,8 @@ from kbeval_jupyter.runner.report import (
     CaseReport,
     CaseTiming,
     CorrectnessReport,
+    DefenseCheck,
+    DefenseReport,
     DeviceInfo,
     ElementSample,
     Failure,
@@ -207,6 +209,10 @@ EXAMPLES: dict[str, EvaluationResult] = {
         "rejected",
         "the implementation changed torch.cuda.synchronize",
         stages=stages(compile=("passed", 0.2), correctness=("passed", 0.5), defense=("failed", 0.1, "patched timer")),
+        defense=DefenseReport([
+            DefenseCheck("fresh_inputs", True, "12 timed calls on inputs never seen before: all outputs right", {"calls": 12}),
+            DefenseCheck("timers", False, "the implementation changed torch.cuda.synchronize", {"replaced": ["synchronize"]}),
+        ]),
     ),
     "invalid_reference": result(
         "invalid_reference",

@@ -1,4 +1,4 @@
-import type { Artifact, EvaluationResult, NoteReport, Verdict } from '../contract';
+import type { Artifact, DefenseReport, EvaluationResult, NoteReport, Verdict } from '../contract';
 import { PLAIN } from '../log/ansi';
 import { renderLine } from '../log/line';
 import { renderFacts } from './correctness';
@@ -23,6 +23,34 @@ export function renderNotes(notes: NoteReport[]): Child {
           { 'data-tone': note.level === 'warning' ? 'warn' : 'neutral' },
           h('span', { class: 'kb-mark', 'aria-hidden': 'true' }, note.level === 'warning' ? '!' : 'i'),
           h('span', {}, note.text),
+        ),
+      ),
+    ),
+  );
+}
+
+/** The named checks of the defense stage, those that failed first. */
+export function renderDefense(report: DefenseReport | null): Child {
+  if (report === null) return null;
+  const ordered = [...report.checks].sort((a, b) => Number(a.passed) - Number(b.passed));
+  const failed = ordered.filter((check) => !check.passed).length;
+  return h(
+    'section',
+    { class: 'kb-section', 'data-key': 'defense', 'aria-label': 'Defense' },
+    disclosure(
+      { key: 'defense-checks', open: failed > 0 },
+      'Defense',
+      failed > 0 ? `${plural(failed, 'check')} of ${ordered.length} failed` : `${plural(ordered.length, 'check')} passed`,
+      h(
+        'ul',
+        { class: 'kb-notes' },
+        ordered.map((check) =>
+          h(
+            'li',
+            { 'data-tone': check.passed ? 'neutral' : 'warn' },
+            h('span', { class: 'kb-mark', 'aria-hidden': 'true' }, check.passed ? '✓' : '✗'),
+            h('span', {}, `${check.name}: ${check.message}`),
+          ),
         ),
       ),
     ),

@@ -103,7 +103,8 @@ class _Encoder:
         return header
 
     def tensor(self, tensor: Any) -> dict[str, Any]:
-        return self.dense(tensor.detach().resolve_conj().resolve_neg())
+        # Never by a method of the object: an instance may carry a ``detach`` of its own that computes now what was timed before.
+        return self.dense(torch.Tensor.detach(tensor).resolve_conj().resolve_neg())
 
     def other(self, value: Any, path: str, what: str | None) -> dict[str, Any]:
         del value, path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..exchange.arena import aligned
 from ..exchange.encoding import distinct_tensors, input_bytes
@@ -71,7 +71,15 @@ class Trials:
             return last
         inputs = self.problem.make_inputs(case, number)
         message = shared.put(inputs)
+        self._last = self.prepare_altered(case, number, lambda inputs: None)
+        return self._last
+
+    def prepare_altered(self, case: CaseInput, number: int, alter: Callable[[Any], None]) -> Trial:
+        """Inputs of a trial after ``alter`` has changed them in place."""
+        shared = self.crew.shared
+        self._last = None
         seed = self.problem.secret.seed("forward", case.name, number)
+        alter(inputs)
         self._last = Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs), generation=shared.generation)
         return self._last
 

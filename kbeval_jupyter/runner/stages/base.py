@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol
+from typing import TYPE_CHECKING, Callable, Literal, Protocol
 
 from .. import wire
 from ..devices import Device
@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageOutcome:
-    """How a stage ended. ``verdict`` is set by a stage that decides; None leaves it to the others."""
+    """How a stage ended. ``verdict`` is set by a stage that decides; None leaves it to the others.
+
+    ``stops``: whether the stages after a failed one are left out.
+    """
 
     status: StageStatus
     reason: str = ""
     verdict: Verdict | None = None
+    stops: bool = True
 
 
 @dataclass
@@ -37,7 +41,7 @@ class StageContext:
     plan: wire.Plan
     run_dir: str
     device: Device
-    emit: Callable[[Any], None]
+    emit: Callable[..., None]  # events, all at once
     secret: InputSecret
     problem: ReferenceProblem  # the reference in the judge: cases, inputs, expected values
     crew: Crew  # makes workers and fills them; crew.implementation() is the one that is being judged

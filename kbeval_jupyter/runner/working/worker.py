@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ..exchange.channel import Channel, PeerGoneError, ProtocolBreachError
 from ..judging.workers import EXIT_CHANNEL_LOST
 from ..usercode import failures
-from . import device_start, worker_call, worker_load, worker_timing
+from . import device_start, worker_call, worker_defense, worker_load, worker_timing
 from .worker_state import WorkerState
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ OPERATIONS: dict[str, Operation] = {
     **worker_load.OPERATIONS,
     **worker_call.OPERATIONS,
     **worker_timing.OPERATIONS,
+    **worker_defense.OPERATIONS,
 }
 
 
