@@ -151,6 +151,7 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
         given = given_options(options)
         given["cases"] = self.problems.find_cases(options.cases) if options.cases else self.problems.cases.get(problem)
         given["inputs"] = self.problems.find_inputs(options.inputs) if options.inputs else self.problems.inputs.get(problem)
+        given["vs"] = self.history.rival(options.vs) if options.vs else None
         given["name"] = options.name or self.history.next_label()
         return build_request(implementation, reference, given, problem_name=problem)
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from . import sources
 from .errors import RequestError, unknown_name
-from .model.request import EvaluationRequest, Source
+from .model.request import TORCH_COMPILE, EvaluationRequest, RivalSource, Source
 from .planning import ALL, STAGES
 from .problems.cases import check_cases, parse_cases
 from .problems.loading import FORMATS
@@ -93,6 +93,15 @@ def _cases(_option: str, value: Any) -> list[dict[str, Any]]:
     return parse_cases(sources.from_value(value, "test cases"))
 
 
+def _rival(_option: str, value: Any) -> tuple[RivalSource, ...]:
+    if isinstance(value, RivalSource):
+        return (value,)
+    if str(value) == TORCH_COMPILE:
+        return (RivalSource(TORCH_COMPILE, None),)
+    source = sources.from_value(value, "baseline")
+    return (RivalSource(source.name, source),)
+
+
 def _mapping(option: str, value: Any) -> dict[str, int]:
     if not isinstance(value, dict):
         raise RequestError(f"{option} must be a dict of numbers, got {value!r}")
@@ -128,6 +137,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("target", "where to run: a name from kbeval.toml (default: its default, else local)", _text, "target", "NAME"),
     Option("stages", STAGES_HELP, _words, "stages", "LIST"),
     Option("benchmark", "measure too, once the results are right", _flag),
+    Option("defensive", "look for cheats before measuring: named checks, a failed one rejects", _flag),
     Option("inputs", "a file that overrides get_inputs, get_init_inputs or generate_input", _inputs, "inputs", "FILE", file=True),
     Option("cases", "test cases of the functional format: a JSON list of objects", _cases, "cases", "FILE", file=True),
     Option("seed", "fixes weights and generators (default 42)", _whole_number(0), "seed", "N"),
@@ -137,9 +147,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("backward", "compare gradients too", _flag, "backward"),
     Option("rtol", "relative tolerance (default: by dtype)", _number(zero=True), "rtol", "X"),
     Option("atol", "absolute tolerance (default: by dtype)", _number(zero=True), "atol", "X"),
-    Option("defensive", "look for cheats before measuring: named checks, a failed one rejects", _flag),
     Option("trials", "checks of each case, with fresh inputs (default 3)", _whole_number(1), "trials", "N"),
     Option("budget", "seconds to measure (default 5)", _number(zero=False), "budget_s", "S"),
+    Option("vs", "time it together with an earlier implementation: a label, a file, or torch.compile", _rival, "rivals", "LABEL|FILE", file=True),
+    Option("confirm", "measure again in fresh processes where it is faster", _flag, "confirm"),
     Option("timeout", "seconds for the whole run on the target (default 600)", _number(zero=False), "timeout_s", "S"),
     Option("build-timeout", "seconds for building extensions (default 600)", _number(zero=False), "build_timeout_s", "S"),
     Option("public-inputs", "make inputs from the seed alone, the same in every run", _flag, "public_inputs"),
@@ -169,8 +180,10 @@ def build_request(
             raise RequestError(unknown_name(option.keyword, converted, option.choices))
         if option.field:
             fields[option.field] = converted
-    if given.get("benchmark"):
+    if any(given.get(keyword) for keyword in ("benchmark", "vs", "confirm")):
         fields["stages"] = (*fields["stages"], "benchmark")
+    if given.get("defensive"):
+        fields["stages"] = (*fields["stages"], "defense")
     fields["sync_artifacts"] = not given.get("no_sync_artifacts", False)
     return EvaluationRequest(implementation, reference, problem_name=problem_name, **fields)
 
@@ -182,8 +195,6 @@ def _unknown(keyword: str) -> NoReturn:
 
 
 class OptionParser(argparse.ArgumentParser):
-    if given.get("defensive"):
-        fields["stages"] = (*fields["stages"], "defense")
     """A parser that raises RequestError instead of leaving the process, and knows the nearest option."""
 
     def __init__(self, **settings: Any) -> None:

@@ -88,7 +88,7 @@ def test_a_reference_is_saved_and_its_format_named(softmax: Shell) -> None:
         ("%%kernelbench --reff a\nx = 1", ["--reff", "did you mean '--ref'", "--stages"]),
         ("%%kernelbench --trials x\nx = 1", ["--trials", "'x'"]),
         ("%%kernelbench --stages compile,corectness --ref f.py\nx = 1", ["f.py"]),
-        ("%%kernelbench --vs v1\nx = 1", ["--vs is not in this version", "--ref"]),
+        ("%%kernelbench --profile\nx = 1", ["--profile is not in this version", "--ref"]),
         ("%%kernelbench --name 'a\nx = 1", ["no closing quotation"]),
         ("%%kernelbench -o 3x\nx = 1", ["-o takes the name of a variable", "'3x'"]),
         ("%%kernelbench --impl k.py\nx = 1", ["the cell is the implementation"]),

@@ -8,6 +8,8 @@ export type StageName = "compile" | "correctness" | "benchmark" | "defense" | "p
 
 export type StageStatus = "passed" | "failed" | "skipped";
 
+export type PatternKind = "all" | "boundary" | "rows" | "columns" | "blocks" | "triangle" | "tail" | "slice" | "transposed" | "shifted" | "factor" | "offset" | "sign" | "nan" | "inf" | "zeros" | "constant" | "precision" | "scattered";
+
 export type Claim = "FASTER" | "SLOWER" | "SAME" | "AMBIGUOUS";
 
 /** Where one stage stands. ``done`` and ``total`` count its steps, ``total`` None where unknown. */
@@ -65,6 +67,8 @@ export interface Heatmap {
   cols: number;
   reduce: "max";
   data: (number | null)[];
+  row_step: number;
+  col_step: number;
 }
 
 /** The comparison of one leaf of the output tree, at ``path`` such as ``[0]['y']`` (empty for a lone tensor). */
@@ -86,6 +90,7 @@ export interface OutputReport {
   pattern: string | null;
   samples: ElementSample[];
   heatmap: Heatmap | null;
+  pattern_kind: PatternKind | null;
 }
 
 /** One trial of one case: fresh inputs, both sides run, all outputs compared. */
@@ -145,6 +150,8 @@ export interface CaseTiming {
   speedup: Speedup | null;
   stop_reason: string;
   reason: string;
+  confirmed: boolean | null;
+  confirmation: Speedup | null;
 }
 
 /** The benchmark stage. ``method`` and ``stop_rule`` are sentences that say what really ran. */
@@ -155,6 +162,44 @@ export interface BenchmarkReport {
   cases: CaseTiming[];
   geomean_speedup: number | null;
   worst_case: string | null;
+}
+
+/** One case of a comparison: the baseline's times, and how much faster than it the implementation is. */
+export interface CaseComparison {
+  name: string;
+  baseline: TimingStats | null;
+  speedup: Speedup | null;
+  reason: string;
+}
+
+/** An implementation against a baseline that was timed with it in the same process groups: above 1 it is faster. */
+export interface ComparisonReport {
+  implementation: string;
+  baseline: string;
+  estimate: number | null;
+  ci_low: number | null;
+  ci_high: number | null;
+  claim: Claim | null;
+  speedup: Speedup | null;
+  implementation_right: boolean | null;
+  implementation_reason: string;
+  baseline_right: boolean | null;
+  baseline_reason: string;
+  cases: CaseComparison[];
+  worst_case: string | null;
+}
+
+/** One named check of the defense stage. ``evidence``: what was measured, by name; ``passed`` is also true where nothing could be. */
+export interface DefenseCheck {
+  name: string;
+  passed: boolean;
+  message: string;
+  evidence: Record<string, unknown>;
+}
+
+/** All checks of the defense stage, in the order in which they were made. */
+export interface DefenseReport {
+  checks: DefenseCheck[];
 }
 
 /** One thing that was noticed. ``line`` is that of the file or cell as the user sees it, also for code inside a string. */
@@ -212,6 +257,9 @@ export interface EvaluationResult {
   stages: Record<string, StageReport>;
   correctness: CorrectnessReport | null;
   benchmark: BenchmarkReport | null;
+  comparison: ComparisonReport | null;
+  further_comparisons: ComparisonReport[];
+  defense: DefenseReport | null;
   static: StaticReport | null;
   notes: NoteReport[];
   artifacts: Artifact[];

@@ -15,10 +15,11 @@ from kbeval_jupyter.runner.report import (
     BenchmarkReport,
     CaseReport,
     CaseTiming,
+    ComparisonReport,
     CorrectnessReport,
-    StageName,
     DefenseCheck,
     DefenseReport,
+    StageName,
     StageReport,
 )
 
@@ -77,9 +78,10 @@ class Evaluation:
         self._stages: dict[str, StageReport] = {}
         self._weights: Literal["state_dict", "seed"] | None = None
         self._reports: list[CaseReport] = []
-        self._benchmark: wire.BenchmarkStarted | None = None
         self._defense: list[DefenseCheck] = []
+        self._benchmark: wire.BenchmarkStarted | None = None
         self._timings: list[CaseTiming] = []
+        self._comparisons: list[ComparisonReport] = []
         self._notes: list[NoteReport] = list(notes)
         self._static = static
         self._artifacts: list[Artifact] = []
@@ -158,14 +160,17 @@ class Evaluation:
     def _on_case_checked(self, event: wire.CaseChecked) -> None:
         self._reports.append(event.report)
 
-    def _on_benchmark_started(self, event: wire.BenchmarkStarted) -> None:
-        self._benchmark = event
     def _on_defense_checked(self, event: wire.DefenseChecked) -> None:
         self._defense.append(event.check)
 
+    def _on_benchmark_started(self, event: wire.BenchmarkStarted) -> None:
+        self._benchmark = event
 
     def _on_case_timed(self, event: wire.CaseTimed) -> None:
         self._timings.append(event.timing)
+
+    def _on_compared(self, event: wire.Compared) -> None:
+        self._comparisons.append(event.comparison)
 
     def _on_artifact(self, event: wire.ArtifactSaved) -> None:
         self._artifacts.append(event.artifact)
@@ -201,14 +206,14 @@ class Evaluation:
             stages=dict(self._stages),
             correctness=self._correctness(),
             benchmark=self._benchmark_report(),
+            defense=DefenseReport(list(self._defense)) if self._defense else None,
+            comparison=self._comparisons[0] if self._comparisons else None,
+            further_comparisons=self._comparisons[1:],
             static=self._static,
             notes=list(self._notes),
             artifacts=list(self._artifacts),
             log_tail=self._log.lines(),
             input_secret=finished.input_secret if finished else None,
-            defense=DefenseReport(list(self._defense)) if self._defense else None,
-            comparison=self._comparisons[0] if self._comparisons else None,
-            further_comparisons=self._comparisons[1:],
             seconds=self._elapsed_s if started and finished else None,
             error=finished.error if finished else None,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec
+from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec, Rival
 
 from .result import NoteReport
 from .static_report import StaticReport
@@ -23,3 +23,4 @@ class Problem:
     notes: list[NoteReport] = field(default_factory=list)
     fault: str = ""
     static: StaticReport | None = None
+    rivals: list[Rival] = field(default_factory=list)

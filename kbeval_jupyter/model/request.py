@@ -22,6 +22,18 @@ class Source:
     path: Path | None = None  # the real file it was read from
 
 
+TORCH_COMPILE = "torch.compile"
+
+
+@dataclass(frozen=True)
+class RivalSource:
+    """An implementation that is timed beside the one under test; without a source it is the reference under torch.compile."""
+
+    label: str
+    source: Source | None
+    files: tuple[str, ...] = ()  # as those of the request
+
+
 @dataclass(frozen=True)
 class EvaluationRequest:
     """One evaluation as asked. Names (problem, target) are resolved later. Times in seconds."""
@@ -53,4 +65,6 @@ class EvaluationRequest:
     sync_artifacts: bool = True
     secret: str | None = None
     replay: tuple[str, int] | None = None
+    rivals: tuple[RivalSource, ...] = ()
+    confirm: bool = False
     limits: dict[str, int] = field(default_factory=dict)

@@ -9,9 +9,10 @@ from typing import Any
 from kbeval_jupyter.runner.report import (
     Artifact,
     BenchmarkReport,
+    ComparisonReport,
     CorrectnessReport,
-    DeviceInfo,
     DefenseReport,
+    DeviceInfo,
     Failure,
     IsolationLayer,
     StageReport,
@@ -62,10 +63,10 @@ class EvaluationResult:
     stages: dict[str, StageReport] = field(default_factory=dict)
     correctness: CorrectnessReport | None = None
     benchmark: BenchmarkReport | None = None
-    static: StaticReport | None = None
     comparison: ComparisonReport | None = None
     further_comparisons: list[ComparisonReport] = field(default_factory=list)  # of the rivals, and with the reference
     defense: DefenseReport | None = None
+    static: StaticReport | None = None
     notes: list[NoteReport] = field(default_factory=list)
     artifacts: list[Artifact] = field(default_factory=list)
     log_tail: list[str] = field(default_factory=list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kbeval_jupyter.errors import KernelBenchError
+from kbeval_jupyter.model.request import TORCH_COMPILE
 from kbeval_jupyter.notebook.argument_line import make_parser
 from kbeval_jupyter.notebook.commands import NAMES
 from kbeval_jupyter.planning import ALL, STAGES
@@ -76,6 +77,7 @@ class Completion:
             "--cases": self._problems.cases,
             "--inputs": self._problems.inputs,
             "--target": _target_names() if option == "--target" else (),
+            "--vs": [*(entry.label for entry in reversed(self._history.entries)), TORCH_COMPILE],
             "--name": (entry.label for entry in reversed(self._history.entries)),
         }
         return _starting(current, saved.get(option, ()))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from kbeval_jupyter import sources
 from kbeval_jupyter.errors import RequestError, unknown_name
-from kbeval_jupyter.model.request import EvaluationRequest
+from kbeval_jupyter.model.request import TORCH_COMPILE, EvaluationRequest, RivalSource
 from kbeval_jupyter.model.result import EvaluationResult
 from kbeval_jupyter.rendering import findings, units
 from kbeval_jupyter.rendering.text import table
@@ -62,6 +64,19 @@ class History:
         if not self.entries:
             raise RequestError("nothing was evaluated in this session yet")
         raise RequestError(unknown_name("label or id", key, dict.fromkeys(entry.label for entry in self.entries)))
+
+    def rival(self, key: str) -> RivalSource:
+        """The implementation of an entry (by label, id or number), of a file, or torch.compile; raises RequestError."""
+        if key == TORCH_COMPILE:
+            return RivalSource(TORCH_COMPILE, None)
+        try:
+            entry = self.find(key)
+        except RequestError as error:
+            if not ("/" in key or "." in key or Path(key).exists()):
+                raise RequestError(f"{error.message}, a file, or {TORCH_COMPILE}") from error
+            source = sources.from_path(key)
+            return RivalSource(source.name, source)
+        return RivalSource(entry.label, entry.request.implementation, entry.request.files)
 
     def finished(self, key: str) -> tuple[Entry, EvaluationResult]:
         """The entry with its result; raises RequestError while it runs."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from kbeval_jupyter.errors import RequestError, unknown_name
 from kbeval_jupyter.model.problem import Problem
 from kbeval_jupyter.model.result import NoteReport
-from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec
+from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec, Rival
 
 from .base import Format, absence
 from .functional import Functional
@@ -19,7 +19,7 @@ from .names import Module, SourceSyntaxError, file_bytes, parse
 from .sidecars import find_sidecars
 
 if TYPE_CHECKING:
-    from kbeval_jupyter.model.request import EvaluationRequest, Source
+    from kbeval_jupyter.model.request import EvaluationRequest, RivalSource, Source
 
 FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (KernelBench(), Functional())}
 
@@ -39,7 +39,8 @@ def load(request: EvaluationRequest) -> Problem:
     )
     if request.inputs is not None:
         spec = _override_inputs(spec, request.inputs, fmt, folders)
-    return Problem(spec, folders.files(), [*notes, *folders.notes], fault)
+    rivals = [_add_rival(rival, number, spec, fmt, folders) for number, rival in enumerate(request.rivals, 1)]
+    return Problem(spec, folders.files(), [*notes, *folders.notes], fault, rivals=rivals)
 
 
 def parse_reference(source: Source) -> Module:
@@ -91,6 +92,18 @@ def _check_implementation(source: Source, fmt: Format) -> tuple[str, list[NoteRe
     return "", [NoteReport("ignored_inputs", text)]
 
 
+def _add_rival(rival: RivalSource, number: int, spec: ProblemSpec, fmt: Format, folders: _Folders) -> Rival:
+    """Lay a rival's files down; raises RequestError where it is none."""
+    role = f"baseline/{number}"
+    if rival.source is None:
+        return Rival(role, rival.label, "reference", spec.reference, compiled=True)
+    fault, _ = _check_implementation(rival.source, fmt)
+    if fault:
+        raise RequestError(f"{rival.label}: {fault}")
+    module = folders.add_rival(rival.source, number, rival.files)
+    return Rival(role, rival.label, role, dataclasses.replace(spec.implementation, module=module))
+
+
 def _missing(module: Module, fmt: Format) -> str:
     message = absence(module, fmt.implementation)
     for other in FORMATS.values():
@@ -119,15 +132,20 @@ class _Folders:
         self._reference: dict[PurePosixPath, bytes] = {}
         self._implementation: dict[PurePosixPath, bytes] = {}
         self.reference_module = self._add_source(self._reference, request.reference, "reference.py")
+        self._rivals: dict[int, dict[PurePosixPath, bytes]] = {}
         # The reference itself never goes to the implementation's side, whatever its text names.
-        hidden = [source.path for source in (request.reference, request.inputs) if source and source.path]
+        self._hidden = [source.path for source in (request.reference, request.inputs) if source and source.path]
         self.implementation_module = self._add_source(
-            self._implementation, request.implementation, "implementation.py", request.files, hidden
+            self._implementation, request.implementation, "implementation.py", request.files, self._hidden
         )
 
     def add_inputs(self, source: Source) -> str:
         """Lay the custom inputs beside the reference; their path there."""
         return self._add_source(self._reference, source, "inputs.py")
+
+    def add_rival(self, source: Source, number: int, patterns: tuple[str, ...]) -> str:
+        """Lay a rival into a folder of its own; its path there."""
+        return self._add_source(self._rivals.setdefault(number, {}), source, "implementation.py", patterns, self._hidden)
 
     def files(self) -> list[PlanFile]:
         """Everything, ready for the plan."""
@@ -138,6 +156,10 @@ class _Folders:
         return [
             PlanFile(side, str(path), base64.b64encode(data).decode("ascii"))
             for side, files in sides.items()
+            for path, data in files.items()
+        ] + [
+            PlanFile("baseline", f"{number}/{path}", base64.b64encode(data).decode("ascii"))
+            for number, files in self._rivals.items()
             for path, data in files.items()
         ]
 

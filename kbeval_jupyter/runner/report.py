@@ -23,6 +23,27 @@ Verdict = Literal[
 ]
 StageName = Literal["compile", "correctness", "benchmark", "defense", "profile"]
 StageStatus = Literal["passed", "failed", "skipped"]
+PatternKind = Literal[
+    "all",
+    "boundary",
+    "rows",
+    "columns",
+    "blocks",
+    "triangle",
+    "tail",
+    "slice",
+    "transposed",
+    "shifted",
+    "factor",
+    "offset",
+    "sign",
+    "nan",
+    "inf",
+    "zeros",
+    "constant",
+    "precision",
+    "scattered",
+]
 Claim = Literal["FASTER", "SLOWER", "SAME", "AMBIGUOUS"]
 
 
@@ -68,12 +89,17 @@ class ElementSample:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Reduced picture of |error| over the tensor seen as two-dimensional; ``data`` is row-major, None where not finite."""
+    """Reduced picture of |error| over the tensor seen as two-dimensional; ``data`` is row-major, None where not finite.
+
+    A cell stands for ``row_step`` rows (all dimensions but the last) and ``col_step`` columns; the last ones for what is left.
+    """
 
     rows: int
     cols: int
     reduce: Literal["max"]
     data: list[float | None]
+    row_step: int = 1
+    col_step: int = 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +123,7 @@ class OutputReport:
     pattern: str | None = None
     samples: list[ElementSample] = field(default_factory=list)
     heatmap: Heatmap | None = None
+    pattern_kind: PatternKind | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +193,8 @@ class CaseTiming:
     speedup: Speedup | None
     stop_reason: str = ""
     reason: str = ""
+    confirmed: bool | None = None  # whether a second measurement claims the same; None where there was none
+    confirmation: Speedup | None = None  # of that measurement
 
 
 @dataclass(frozen=True)
@@ -180,23 +209,6 @@ class BenchmarkReport:
     worst_case: str | None = None
 
 
-@dataclass(frozen=True)
-class Artifact:
-    """A file that the evaluation left, relative to the artifacts folder."""
-
-    name: str
-    path: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why an evaluation ended in verdict "error": ours or the host's fault, never the implementation's."""
-
-    kind: str
-    message: str
-    hint: str = ""
 @dataclass(frozen=True)
 class CaseComparison:
     """One case of a comparison: the baseline's times, and how much faster than it the implementation is."""
@@ -248,3 +260,20 @@ class DefenseReport:
     checks: list[DefenseCheck] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Artifact:
+    """A file that the evaluation left, relative to the artifacts folder."""
+
+    name: str
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an evaluation ended in verdict "error": ours or the host's fault, never the implementation's."""
+
+    kind: str
+    message: str
+    hint: str = ""

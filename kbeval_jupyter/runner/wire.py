@@ -8,6 +8,7 @@ wire version; the last event is ``finished``. Unknown kinds are kept and shown a
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 from dataclasses import dataclass, field
@@ -38,10 +39,11 @@ WIRE_VERSION = 1
 class PlanFile:
     """A file to lay down before anything runs. ``data`` is base64; ``path`` is relative, POSIX, without "..".
 
-    ``folder`` "reference" is seen by the judge only; "implementation" by the implementation's workers.
+    ``folder`` "reference" is seen by the judge only; "implementation" by the implementation's workers; "baseline" holds a folder
+    for each rival, seen by that rival's workers.
     """
 
-    folder: Literal["reference", "implementation"]
+    folder: Literal["reference", "implementation", "baseline"]
     path: str
     data: str
 
@@ -53,6 +55,20 @@ class Entry:
     kind: Literal["class", "function"]
     module: str  # path of the file inside its folder, e.g. "implementation.py"
     name: str  # e.g. "ModelNew"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What is timed beside the implementation: an earlier one, or the reference under ``torch.compile`` (``compiled``).
+
+    ``role`` names it, e.g. "baseline/1"; its files lie in ``folder`` of the run directory: its role, or "reference".
+    """
+
+    role: str
+    label: str
+    folder: str
+    entry: Entry
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +139,8 @@ class Plan:
     public_inputs: bool = False
     secret: str | None = None  # hex; only a replay sets it
     replay: tuple[str, int] | None = None  # (case name, trial): run that one trial and save its tensors
+    rivals: list[Rival] = field(default_factory=list)  # timed together with implementation and reference
+    confirm: bool = False  # measure once more, in fresh processes, where the implementation is claimed to be faster
     vendor: Literal["auto", "nvidia", "amd", "cpu"] = "auto"
     device_index: int | None = None
     environment: dict[str, str] = field(default_factory=dict)
@@ -131,6 +149,13 @@ class Plan:
     grace_s: float = 0.0  # how long to go on when the client is gone
     run_root: str | None = None  # where run directories are made; None: the runner's default
     wire: int = WIRE_VERSION
+
+
+def files_below(plan: Plan, folder: str) -> list[tuple[str, str]]:
+    """(path, base64 data) of the files in a folder of the run directory such as "reference" or "baseline/1"; paths within it."""
+    prefix = f"{folder}/"
+    named = ((f"{file.folder}/{file.path}", file.data) for file in plan.files)
+    return [(path[len(prefix) :], data) for path, data in named if path.startswith(prefix)]
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -230,6 +255,14 @@ class CaseChecked:
 
 
 @dataclass(frozen=True)
+class DefenseChecked:
+    """One check of the defense stage was made."""
+
+    kind: ClassVar[str] = "defense_checked"
+    check: DefenseCheck
+
+
+@dataclass(frozen=True)
 class BenchmarkStarted:
     """How the benchmark measures: method, flush and stop rule as they really are on this device."""
 
@@ -248,19 +281,19 @@ class CaseTimed:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """Two implementations that were timed together. The evaluated one against each rival comes first, then rivals in pairs."""
+
+    kind: ClassVar[str] = "compared"
+    comparison: ComparisonReport
+
+
+@dataclass(frozen=True)
 class ArtifactSaved:
     """A file lies in the run directory's ``artifacts`` folder."""
 
     kind: ClassVar[str] = "artifact"
     artifact: Artifact
-
-@dataclass(frozen=True)
-class DefenseChecked:
-    """One check of the defense stage was made."""
-
-    kind: ClassVar[str] = "defense_checked"
-    check: DefenseCheck
-
 
 
 @dataclass(frozen=True)
@@ -291,19 +324,28 @@ EVENTS: dict[str, type] = {
 
 
 def finite(value: Any) -> Any:
-    """The same JSON tree with every number that is not finite replaced by None."""
+    """JSON data for a tree that may hold dataclasses; every number that is not finite becomes None."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
-    return value
+    cls: Any = type(value)
+    names = _field_names(cls)
+    return value if names is None else {name: finite(getattr(value, name)) for name in names}
+
+
+@functools.lru_cache(maxsize=None)
+def _field_names(cls: Any) -> list[str] | None:
+    return [f.name for f in dataclasses.fields(cls)] if dataclasses.is_dataclass(cls) else None
 
 
 def event_fields(event: Any) -> dict[str, Any]:
     """The fields of an event dataclass as strict JSON data."""
-    fields: dict[str, Any] = finite(dataclasses.asdict(event))
+    fields: dict[str, Any] = finite(event)
     return fields
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kbeval_jupyter import EvaluationResult, astream, evaluate
-from kbeval_jupyter.runner.stages.benchmark import PROCESS_PAIRS
+from kbeval_jupyter.runner.timing.measurement import PROCESS_GROUPS
 from kbeval_jupyter.runner.timing.speedup import paired_speedup
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_every_sample_is_in_the_artifact_with_both_clocks(faster: EvaluationResu
     assert faster.artifacts_dir is not None
     (case,) = json.loads((faster.artifacts_dir / "benchmark_samples.json").read_text())
     pairs: list[dict[str, Any]] = case["process_pairs"]
-    assert len(pairs) == PROCESS_PAIRS
+    assert len(pairs) == PROCESS_GROUPS
     for role, side in (("implementation", timed(faster).implementation), ("reference", timed(faster).reference)):
         assert side is not None
         assert [ms for pair in pairs for ms in pair[role]["own_ms"]] == pytest.approx(side.samples_ms)
@@ -246,11 +246,11 @@ def test_what_does_not_fit_into_the_time_limit_has_samples_perhaps_but_no_number
     first, last = timed(result, 0), timed(result, 19)
     assert first.speedup is None
     if first.implementation is None:  # a busy machine: not even one process pair
-        assert "no process pair was timed" in first.reason
+        assert "no process group was timed" in first.reason
     else:
         assert first.implementation.median_ms is None
         assert "at least 10 are needed" in first.implementation.reason
-    assert last.reason == "no process pair was timed: time limit of the evaluation reached"
+    assert last.reason == "no process group was timed: time limit of the evaluation reached"
     assert result.stages["benchmark"].status == "failed"
     assert result.stages["benchmark"].reason.startswith("no times: ")
 

@@ -132,7 +132,7 @@ def test_the_budget_stops_but_not_before_the_minimum() -> None:
 def test_reasons_of_process_pairs_are_told_together() -> None:
     assert summarise_reasons([NOISE_LOW] * 4) == "noise at most 0.5 %"
     mixed = summarise_reasons([NOISE_STABLE, BUDGET_SPENT, NOISE_STABLE])
-    assert mixed == "noise stable (2 of 3 process pairs), budget spent (1 of 3 process pairs)"
+    assert mixed == "noise stable (2 of 3 process groups), budget spent (1 of 3 process groups)"
 
 
 def synthetic_pairs(generator: random.Random, ratio: float, process_sd: float = 0.001, noise: float = 0.01) -> list[list[float]]:

@@ -7,10 +7,11 @@ import random
 import pytest
 
 from kbeval_jupyter.runner.judging.reference import CaseInput
+from kbeval_jupyter.runner.report import CaseTiming
 from kbeval_jupyter.runner.timing.stopping import NOISE_STABLE, TIME_LIMIT
-from kbeval_jupyter.runner.timing.timed_pair import Measured
+from kbeval_jupyter.runner.timing.timed_group import Measured
 from kbeval_jupyter.runner.timing.timed_worker import Sample
-from kbeval_jupyter.runner.timing.timing_report import case_timing
+from kbeval_jupyter.runner.timing.timing_report import TimedCase, case_timing, comparison, Remark
 from kbeval_jupyter.runner.timing.wall_clock import disagreement
 
 CASE = CaseInput("large", {"n": 3})
@@ -28,14 +29,22 @@ def pairs(
     generator = random.Random(1)
     return [
         Measured(
-            samples(generator, implementation_ms, count, claimed), samples(generator, reference_ms, count), NOISE_STABLE
+            {
+                "implementation": samples(generator, implementation_ms, count, claimed),
+                "reference": samples(generator, reference_ms, count),
+            },
+            NOISE_STABLE,
         )
         for _ in range(processes)
     ]  # fmt: skip
 
 
+def timing_of(groups: list[Measured], planned: int = 4) -> CaseTiming:
+    return case_timing(TimedCase(CASE, groups, 200), planned)
+
+
 def test_twice_as_fast() -> None:
-    timing = case_timing(CASE, pairs(1.0, 2.0), 200, 4)
+    timing = timing_of(pairs(1.0, 2.0))
     assert (timing.name, timing.params, timing.stop_reason, timing.reason) == ("large", {"n": 3}, "noise stable", "")
     assert timing.implementation is not None
     assert timing.reference is not None
@@ -53,7 +62,7 @@ def test_honest_clocks_agree() -> None:
 
 
 def test_a_clock_that_claims_half_is_replaced_by_the_wall_clock_for_both_sides() -> None:
-    timing = case_timing(CASE, pairs(1.0, 1.0, claimed=0.5), 200, 4)
+    timing = timing_of(pairs(1.0, 1.0, claimed=0.5))
     assert "the implementation's clock differs from the judge's by 0.5" in timing.reason
     assert timing.implementation is not None
     assert timing.implementation.median_ms == pytest.approx(1.05, rel=0.01)
@@ -72,7 +81,7 @@ def test_too_few_samples_give_no_speedup() -> None:
     measured = pairs(1.0, 2.0, count=2)
     for pair in measured:
         pair.stop_reason = TIME_LIMIT
-    timing = case_timing(CASE, measured, 200, 4)
+    timing = timing_of(measured)
     assert timing.speedup is None
     assert timing.implementation is not None
     assert timing.implementation.median_ms is None
@@ -81,23 +90,25 @@ def test_too_few_samples_give_no_speedup() -> None:
 
 
 def test_fewer_process_pairs_than_planned_are_said_and_claim_nothing() -> None:
-    timing = case_timing(CASE, pairs(1.0, 2.0, processes=2), 200, 4)
-    assert timing.reason == "2 of 4 process pairs fitted into the time limit"
+    timing = timing_of(pairs(1.0, 2.0, processes=2))
+    assert timing.reason == "2 of 4 process groups fitted into the time limit"
     assert timing.speedup is not None
     assert timing.speedup.claim == "AMBIGUOUS"
-    assert case_timing(CASE, [], 200, 4).reason == "no process pair was timed: time limit of the evaluation reached"
+    assert timing_of([]).reason == "no process group was timed: time limit of the evaluation reached"
 
 
 def test_calls_that_others_interrupted_are_pointed_out() -> None:
     measured = pairs(1.0, 2.0)
     for pair in measured:
-        pair.reference = [Sample(s.own_ms, s.wall_ms, interrupted=number < 10) for number, s in enumerate(pair.reference)]
+        pair.samples["reference"] = [
+            Sample(s.own_ms, s.wall_ms, interrupted=number < 10) for number, s in enumerate(pair.of("reference"))
+        ]
     expected = "40 of 320 timed calls were interrupted by other processes on their CPUs: times and ratio are unreliable"
-    assert case_timing(CASE, measured, 200, 4).reason == expected
+    assert timing_of(measured).reason == expected
 
 
 def test_below_the_resolution_there_is_no_speedup() -> None:
-    timing = case_timing(CASE, pairs(0.0001, 1.0), 200, 4)
+    timing = timing_of(pairs(0.0001, 1.0))
     assert timing.speedup is None
     assert timing.implementation is not None
     assert timing.implementation.reason == "below the timer's resolution of 0.2 us"

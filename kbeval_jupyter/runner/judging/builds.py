@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..wire import files_below
+
 if TYPE_CHECKING:
     from ..wire import Plan
 
@@ -43,9 +45,8 @@ def _program(name: str | None) -> str:
 def build_hash(plan: Plan, folder: str, environment: dict[str, str]) -> str:
     """Of the folder's files, Python, torch, the compilers and the variables that they read."""
     digest = hashlib.sha256()
-    for file in sorted(plan.files, key=lambda f: f.path):
-        if file.folder == folder:
-            digest.update(f"{file.path}\0{file.data}\0".encode())
+    for path, data in sorted(files_below(plan, folder)):
+        digest.update(f"{path}\0{data}\0".encode())
     cuda_home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH") or "/usr/local/cuda"
     nvcc = shutil.which("nvcc") or os.path.join(cuda_home, "bin", "nvcc")
     compilers = [_program(name) for name in (os.environ.get("CXX", "c++"), nvcc, "hipcc")]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ..wire import Entry, Plan
     from .reference import ReferenceProblem
 
-Role = Literal["implementation", "reference"]
+Role = str  # "implementation", "reference", or the role of a rival of the plan
 
 
 class Crew:
-    """Makes workers. ``shared`` holds arguments for them; ``weights`` says how the last constructed one got its weights."""
+    """Makes workers. ``shared`` holds arguments for them; ``weights`` says how the implementation got its weights."""
 
     def __init__(self, plan: Plan, run_dir: str, nursery: Nursery, device: Device) -> None:
         self.plan = plan
@@ -34,7 +34,8 @@ class Crew:
         self.builds: dict[Role, BuildFolder] = {}
         self._nursery = nursery
         self._count = 0
-        self._mentions = {role: mentions(plan, role) for role in ("implementation", "reference")}
+        self._rivals = {rival.role: rival for rival in plan.rivals}
+        self._mentions = {role: mentions(plan, self._folder(role)) for role in ("implementation", "reference", *self._rivals)}
         self._implementation: Worker | None = None
         # Layers without which workers are made; None: to be found out with the first one.
         self._left_out: dict[str, str] | None = None if device.vendor != "cpu" and plan.isolation == "auto" else {}
@@ -68,14 +69,14 @@ class Crew:
         self, role: Role, output: Literal["implementation", "reference", "timing"] = "timing", cpus: list[int] | None = None
     ) -> Worker:
         """A new, empty worker for one side's code."""
-        private = os.path.join(self.run_dir, "private", f"{role}-{self._count}")
+        private = os.path.join(self.run_dir, "private", f"{role.replace('/', '-')}-{self._count}")
         self._count += 1
         os.mkdir(private, 0o700)
         environment = self.environment(role)
         writable = [self.builds[role].path] if role in self.builds else []
         process = self._nursery.spawn(
             SpawnRequest(
-                role=role,
+                role="reference" if role == "reference" else "implementation",
                 private_dir=private,
                 read_paths=[self.folder(role)],
                 write_paths=writable,
@@ -90,7 +91,19 @@ class Crew:
 
     def folder(self, role: Role) -> str:
         """Where the files of a side lie."""
-        return os.path.join(self.run_dir, role)
+        return os.path.join(self.run_dir, self._folder(role))
+
+    def _folder(self, role: Role) -> str:
+        return self._rivals[role].folder if role in self._rivals else role
+
+    def _compiled(self, role: Role) -> bool:
+        return role in self._rivals and self._rivals[role].compiled
+
+    def entry(self, role: Role) -> Entry:
+        """What is taken from a side's module."""
+        if role in self._rivals:
+            return self._rivals[role].entry
+        return self.plan.problem.reference if role == "reference" else self.plan.problem.implementation
 
     def environment(self, role: Role) -> dict[str, str]:
         """Variables for a process that holds a side's code; opens its build folder where the code compiles anything."""
@@ -99,9 +112,9 @@ class Crew:
         variables["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), search])  # ninja lies there
         if self.interpreted(role):
             variables["TRITON_INTERPRET"] = "1"
-        if self._mentions[role].builds:
+        if self._mentions[role].builds or self._compiled(role):
             if role not in self.builds:
-                self.builds[role] = BuildFolder.open(build_hash(self.plan, role, variables))
+                self.builds[role] = BuildFolder.open(build_hash(self.plan, self._folder(role), variables))
             variables.update(self.builds[role].variables)
         return variables
 
@@ -109,7 +122,7 @@ class Crew:
 
     def load_fields(self, role: Role) -> dict[str, Any]:
         """Fields of the "load" request for one side."""
-        entry: Entry = getattr(self.plan.problem, role)
+        entry = self.entry(role)
         return {
             "folder": self.folder(role),
             "module": entry.module,
@@ -119,6 +132,7 @@ class Crew:
             "device": self.device.worker_fields(),
             "precision": self.plan.precision,
             "redirect_cuda": self.redirected(role),
+            "compiled": self._compiled(role),
         }
 
     def load(self, worker: Worker, role: Role) -> dict[str, Any]:
@@ -127,7 +141,7 @@ class Crew:
 
     def construct(self, worker: Worker, role: Role, problem: ReferenceProblem, timeout_s: float | None = None) -> None:
         """Construct a side's class with the reference's arguments; give it the reference's weights where they match."""
-        if getattr(self.plan.problem, role).kind != "class":
+        if self.entry(role).kind != "class":
             return
         arguments = self.shared.put(problem.init_arguments())
         worker.share(self.shared.arena)
@@ -139,12 +153,16 @@ class Crew:
         shapes = None if state is None else [[name, list(value.shape)] for name, value in sorted(state.items())]
         theirs = answer.get("state")
         if not shapes or not isinstance(theirs, list) or sorted(theirs, key=str) != sorted(shapes, key=str):
-            self.weights = "seed"
+            self._weights_given(role, "seed")
             return
         message = self.shared.put({name: value.detach() for name, value in (state or {}).items()})
         worker.share(self.shared.arena)
         worker.request("weights", {"weights": message}, timeout_s=timeout_s)
-        self.weights = "state_dict"
+        self._weights_given(role, "state_dict")
+
+    def _weights_given(self, role: Role, how: Literal["state_dict", "seed"]) -> None:
+        if role == "implementation":  # what the others got says nothing about it
+            self.weights = how
 
     def close(self) -> None:
         """Let go of the build folders; the supervisor ends all workers."""

@@ -1,50 +1,43 @@
-"""The benchmark: how long reference and implementation take, and whether one is really faster."""
+"""The benchmark: how long reference, implementation and rivals take, and whether one is really faster."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
 from ..exchange.encoding import CannotTravelError
 from ..judging.artifacts import save_artifact
-from ..judging.outputs import compare_outputs
 from ..judging.reference import InvalidReference
 from ..judging.workers import WorkerFailed
 from ..report import CaseTiming
-from ..timing.speedup import MIN_PROCESS_PAIRS
-from ..timing.stopping import TIME_LIMIT, Side, StopRule
-from ..timing.timed_crew import INPUT_SETS, TimedCrew
-from ..timing.timed_pair import LONG_CALL_MS, Measured, ProcessPair
+from ..timing.measurement import PROCESS_GROUPS, Measurement
+from ..timing.rivals import check_side
+from ..timing.stopping import StopRule
+from ..timing.timed_crew import INPUT_SETS
+from ..timing.timed_group import LONG_CALL_MS
 from ..timing.timed_worker import TimedCallFailed
-from ..timing.timing_report import case_timing
+from ..timing.timing_report import Remark, TimedCase, case_timing, comparison
 from .base import StageOutcome
 from .compile import failed as code_failed
 
 if TYPE_CHECKING:
-    from ..judging.trials import Trial
-    from ..report import StageName, Verdict
+    from ..judging.crew import Role
+    from ..report import ComparisonReport, StageName, Verdict
+    from ..timing.timed_crew import TimedCrew
     from .base import StageContext
-
-PROCESS_PAIRS = MIN_PROCESS_PAIRS
-MARGIN_S = 2.0  # kept back from the time limit for the end of the evaluation
-PROGRESS_INTERVAL_S = 0.2
-VERIFIED_MS = 1000.0  # the reference has to run once more to verify a timed output: not where that takes longer
-
-
-class _WrongWhenTimed(Exception):  # noqa: N818 - an outcome of the stage
-    """An implementation that passed gave a wrong output when it was timed."""
 
 
 class BenchmarkStage:
-    """Times both sides of every case."""
+    """Times all sides of every case."""
 
     name: StageName = "benchmark"
 
     def total(self, context: StageContext) -> int:
-        """Cases in all process pairs."""
-        return PROCESS_PAIRS * len(context.problem.cases)
+        """Cases in all process groups."""
+        return PROCESS_GROUPS * len(context.problem.cases)
 
     def run(self, context: StageContext) -> StageOutcome:
         """Measure, report every case, keep all samples as an artifact. Raises InvalidReference."""
@@ -54,7 +47,8 @@ class BenchmarkStage:
 
 def why_not(context: StageContext) -> str:
     """Why there can be no times here, or ""."""
-    if context.crew.interpreted("implementation") or context.crew.interpreted("reference"):
+    roles = ("implementation", "reference", *(rival.role for rival in context.plan.rivals))
+    if any(context.crew.interpreted(role) for role in roles):
         return "Triton runs in its interpreter; no times"
     if context.device.exclusive:
         return (
@@ -64,118 +58,119 @@ def why_not(context: StageContext) -> str:
 
 
 class _Run:
-    """One run of the stage. Lists are by case, in the problem's order."""
+    """One run of the stage. ``remarks`` say, by role, what is known about the sides that this stage checks."""
 
     def __init__(self, context: StageContext) -> None:
         self.context = context
-        self.cases = context.problem.cases
-        self.rule = StopRule(PROCESS_PAIRS)
-        self.crew = TimedCrew(context, self.time_left_s)
-        self.measured: list[list[Measured]] = [[] for _ in self.cases]
-        self.steady_ms: list[tuple[float, float] | None] = [None for _ in self.cases]  # implementation, reference
-        self.spent_s = 0.0  # of the budget
-        self.last_progress = 0.0
-
-    def time_left_s(self) -> float:
-        return self.context.time_left_s() - MARGIN_S
+        plan = context.plan
+        self.labels: dict[Role, str] = {"implementation": plan.label, "reference": "reference"}
+        self.labels.update((rival.role, rival.label) for rival in plan.rivals)
+        self.correct_before = "correctness" in plan.stages
+        self.rivals: list[Role] = [rival.role for rival in plan.rivals]
+        self.remarks: dict[Role, Remark] = {}
+        self.said_how = False
 
     def run(self) -> StageOutcome:
         try:
-            with self.crew.judge_elsewhere():
-                self._time_all_pairs()
+            self._check()
+            measurement = self._measured()
+            if "implementation" in measurement.wrong and self.correct_before:
+                return self._untimed(measurement.wrong["implementation"], "incorrect")
+            cases = measurement.timed_cases
+            timings = [case_timing(case, PROCESS_GROUPS) for case in cases]
+            if self.context.plan.confirm and any(_faster(timing) for timing in timings):
+                timings = self._confirmed(timings)
         except TimedCallFailed as failure:
             return self._failed(failure)
-        except _WrongWhenTimed as wrong:
-            return self._untimed(str(wrong), "incorrect")
         except CannotTravelError as error:
             return StageOutcome("failed", f"the inputs cannot be handed to a worker: {error}")
-        timings = self._report()
+        self._report(timings, cases)
         if any(timing.speedup is not None for timing in timings):
             return StageOutcome("passed")
         return StageOutcome("failed", f"no times: {_why_untimed(timings[0])}")
 
-    def _time_all_pairs(self) -> None:
-        longest_s = 0.0
-        for number in range(PROCESS_PAIRS):
-            if longest_s > self.time_left_s():
-                return
-            began = time.monotonic()
-            with self.crew.pair(number) as pair:
-                if number == 0:
-                    self.context.emit(wire.BenchmarkStarted(*self._method()))
-                for position in range(len(self.cases)):
-                    self._time_case(pair, number, position)
-                    if self.measured[position][-1].stop_reason == TIME_LIMIT:
-                        return
-            longest_s = max(longest_s, time.monotonic() - began)
+    def _check(self) -> None:
+        """Find out which sides are right, unless the correctness stage does; those that cannot run are not timed."""
+        for role in [*([] if self.correct_before or not self.rivals else ["implementation"]), *self.rivals]:
+            self.context.progress("benchmark", 0, None, f"checking {self.labels[role]}")
+            self.remarks[role] = check_side(self.context, role, self.labels[role])
+        for role in [role for role in self.rivals if self.remarks[role].right is None]:
+            self.rivals.remove(role)
 
-    def _time_case(self, pair: ProcessPair, number: int, position: int) -> None:
-        trials = self.crew.give_inputs(pair, self.cases[position], number)
-        calls_ms = pair.warm_up(self.steady_ms[position])
-        self.steady_ms[position] = calls_ms
-        steps_done = number * len(self.cases) + position
-        share_s = max(self.context.plan.budget_s - self.spent_s, 0.0) / (PROCESS_PAIRS * len(self.cases) - steps_done)
-        began = time.monotonic()
+    def _measured(self) -> Measurement:
+        """A measurement of all sides; a rival that fails in a later call is left out, and the others are measured again."""
+        while True:
+            verified = [*(["implementation"] if self.correct_before or self.rivals else []), *self.rivals]
+            roles = ["reference", "implementation", *self.rivals]
+            measurement = Measurement(self.context, roles, verified, self._progress, self._say_how)
+            try:
+                measurement.run()
+            except TimedCallFailed as failure:
+                if failure.role not in self.rivals:
+                    raise
+                self.rivals.remove(failure.role)
+                self.remarks[failure.role] = Remark(text=f"{self.labels[failure.role]} failed while it was timed: {failure.what}")
+                continue
+            for role, wrong in measurement.wrong.items():
+                if role in self.remarks and self.remarks[role].right:
+                    self.remarks[role] = Remark(right=False, text=f"{self.labels[role]} is wrong: {wrong}")
+            return measurement
 
-        def report(implementation: Side, reference: Side) -> None:
-            now = time.monotonic()
-            if now - self.last_progress >= PROGRESS_INTERVAL_S:
-                self.last_progress = now
-                part = min((now - began) / share_s, 0.99) if share_s > 0 else 0.0
-                self._progress(steps_done + part, position, implementation, reference)
+    def _confirmed(self, timings: list[CaseTiming]) -> list[CaseTiming]:
+        """The timings with what a second measurement in fresh processes says about the cases that are claimed to be faster."""
+        again = self._measured()
+        if "implementation" in again.wrong and self.correct_before:
+            return [dataclasses.replace(timing, confirmed=False) if _faster(timing) else timing for timing in timings]
+        confirmed = []
+        for timing, case in zip(timings, again.timed_cases):
+            second = case_timing(case, PROCESS_GROUPS)
+            agrees = second.speedup is not None and second.speedup.claim == "FASTER"
+            found = dataclasses.replace(timing, confirmed=agrees, confirmation=second.speedup)
+            confirmed.append(found if _faster(timing) else timing)
+        return confirmed
 
-        self.measured[position].append(pair.measure(self.rule, share_s, calls_ms, report))
-        self.spent_s += time.monotonic() - began
-        if (
-            self.measured[position][-1].implementation
-            and calls_ms[1] <= VERIFIED_MS
-            and "correctness" in self.context.plan.stages
-        ):
-            self._verify(pair, trials[(len(self.measured[position][-1].implementation) - 1) % len(trials)])
+    # --- what is said ------------------------------------------------------------------------------------------------------
 
-    def _verify(self, pair: ProcessPair, trial: Trial) -> None:
-        """Compare the output of the implementation's last timed call, which got the inputs of this trial."""
-        context = self.context
-        if context.problem.checker is not None or context.plan.backward:
-            return  # both need more than an output: the correctness stage has done it
-        context.trials.expect(trial)
-        worker = pair.implementation.worker
-        output = pair.implementation.output(context.crew.shared.arena, context.trials.room(trial))
-        assert worker.outputs is not None
-        pristine = context.crew.shared.pristine(trial.message)
-        found = compare_outputs(trial.expected, output, worker.outputs, context.rules, context.trials.oracle(trial), pristine)
-        if not found.passed:
-            raise _WrongWhenTimed(f"case {trial.case.name}: the output of the last timed call is wrong: {found.reason}")
+    def _progress(self, done: float, text: str) -> None:
+        self.context.progress("benchmark", done, PROCESS_GROUPS * len(self.context.problem.cases), text)
 
-    def _progress(self, done: float, position: int, implementation: Side, reference: Side) -> None:
-        count = len(implementation.samples_ms) + sum(len(pair.implementation) for pair in self.measured[position])
-        times = f"{implementation.median_ms:.4g} ms, reference {reference.median_ms:.4g} ms"
-        text = f"{self.cases[position].name}: {count} samples, {times}"
-        self.context.progress("benchmark", done, PROCESS_PAIRS * len(self.cases), text)
-
-    def _method(self) -> tuple[str, int, str]:
+    def _say_how(self, crew: TimedCrew) -> None:
         """How it is measured: method, bytes flushed, stop rule."""
-        cpus = self.crew.cpus
+        if self.said_how:
+            return
+        self.said_how = True
+        plan, cpus = self.context.plan, crew.cpus
+        processes = "pairs of processes" if len(crew.roles) == 2 else f"groups of {len(crew.roles)} processes"
         parts = [
-            ("forward and backward: " if self.context.plan.backward else "") + self.context.device.timing_method,
-            f"{PROCESS_PAIRS} pairs of processes made in alternating order, one call each in random order, the other stopped",
+            ("forward and backward: " if plan.backward else "") + self.context.device.timing_method,
+            f"{PROCESS_GROUPS} {processes} made in alternating order, one call each in random order, the others stopped",
             f"one warm call before each (none where a call takes over {LONG_CALL_MS:g} ms), then the caches are flushed",
             f"{INPUT_SETS} input sets in turn",
             f"timed processes on CPU {_listing(cpus.workers)}, judge on CPU {_listing(cpus.judge)}",
         ]
         method = "; ".join([*parts, cpus.note] if cpus.note else parts)
-        return method, self.crew.flush_bytes or 0, self.rule.describe(self.context.plan.budget_s)
+        rule = StopRule(PROCESS_GROUPS).describe(plan.budget_s)
+        self.context.emit(wire.BenchmarkStarted(method, crew.flush_bytes or 0, rule))
 
-    def _report(self) -> list[CaseTiming]:
-        resolution_ns = self.context.device.resolution_ns
-        timings = [case_timing(*pair, resolution_ns, PROCESS_PAIRS) for pair in zip(self.cases, self.measured)]
+    def _report(self, timings: list[CaseTiming], cases: list[TimedCase]) -> None:
         for timing in timings:
             self.context.emit(wire.CaseTimed(timing))
             for remark in _remarks(timing):
                 self.context.note("timing", f"{timing.name}: {remark}", "warning")
-        data = json.dumps([_all_samples(*pair) for pair in zip((case.name for case in self.cases), self.measured)])
+        for report in self._comparisons(cases):
+            self.context.emit(wire.Compared(report))
+        for checked in self.remarks.values():
+            if checked.text:
+                self.context.note("comparison", checked.text, "warning")
+        data = json.dumps([_all_samples(case) for case in cases])
         self.context.emit(wire.ArtifactSaved(save_artifact(self.context.run_dir, "benchmark_samples.json", data.encode())))
-        return timings
+
+    def _comparisons(self, cases: list[TimedCase]) -> list[ComparisonReport]:
+        """The implementation against every rival, the rivals against each other, and each of them against the reference."""
+        rivals = [rival.role for rival in self.context.plan.rivals]
+        pairs = [*(("implementation", role) for role in rivals), *itertools.combinations(rivals, 2)]
+        pairs += [(role, "reference") for role in rivals]
+        return [comparison(cases, role, base, self.labels, self.remarks) for role, base in pairs]
 
     def _failed(self, failure: TimedCallFailed) -> StageOutcome:
         if failure.late:
@@ -190,9 +185,13 @@ class _Run:
         return self._untimed(reason if outcome.verdict == "crashed" else outcome.reason, outcome.verdict or "crashed")
 
     def _untimed(self, reason: str, verdict: Verdict) -> StageOutcome:
-        for case in self.cases:
+        for case in self.context.problem.cases:
             self.context.emit(wire.CaseTimed(CaseTiming(case.name, case.params, None, None, None, reason=reason)))
         return StageOutcome("failed", reason, verdict)
+
+
+def _faster(timing: CaseTiming) -> bool:
+    return timing.speedup is not None and timing.speedup.claim == "FASTER"
 
 
 def _listing(cpus: list[int]) -> str:
@@ -205,6 +204,8 @@ def _remarks(timing: CaseTiming) -> list[str]:
     for role, side in (("implementation", timing.implementation), ("reference", timing.reference)):
         if side is not None and side.modes > 1:
             found.append(f"the times of the {role} fall into two groups; the median may lie in either")
+    if timing.confirmed is False:
+        found.append("a second measurement in fresh processes did not confirm that it is faster")
     return found
 
 
@@ -213,12 +214,13 @@ def _why_untimed(timing: CaseTiming) -> str:
     return next(filter(None, sides), timing.reason)
 
 
-def _all_samples(name: str, pairs: list[Measured]) -> dict[str, Any]:
-    """Every sample of every process pair: the worker's clock and the judge's, milliseconds."""
-
-    def both(pair: Measured, role: str) -> dict[str, list[float]]:
-        samples = getattr(pair, role)
-        return {"own_ms": [sample.own_ms for sample in samples], "wall_ms": [sample.wall_ms for sample in samples]}
-
-    roles = ("implementation", "reference")
-    return {"name": name, "process_pairs": [{role: both(pair, role) for role in roles} for pair in pairs]}
+def _all_samples(case: TimedCase) -> dict[str, Any]:
+    """Every sample of every process group: the worker's clock and the judge's, milliseconds."""
+    groups = [
+        {
+            role: {"own_ms": [sample.own_ms for sample in samples], "wall_ms": [sample.wall_ms for sample in samples]}
+            for role, samples in group.samples.items()
+        }
+        for group in case.groups
+    ]
+    return {"name": case.case.name, "process_pairs": groups}

@@ -4,6 +4,7 @@ events.jsonl     every event; stays
 artifacts/       what the evaluation leaves; stays
 reference/       the reference's files, for the judge
 implementation/  the implementation's files, for its workers
+baseline/        a folder for each rival's files, for its workers
 private/         a folder for each worker: HOME, TMPDIR, caches
 control          socket to follow and cancel, while the evaluation lives
 """
@@ -26,7 +27,7 @@ from .user_folder import checked_folder, temporary_root
 if TYPE_CHECKING:
     from ..wire import PlanFile
 
-TEMPORARY_FOLDERS = ("reference", "implementation", "private")
+TEMPORARY_FOLDERS = ("reference", "implementation", "baseline", "private")
 _PREFIX = "run-"
 KEEP_S = 24 * 3600.0
 

@@ -1,4 +1,4 @@
-"""Is it really faster? Paired log ratios, a cluster bootstrap over process pairs and samples, and what may be claimed from it."""
+"""Is it really faster? Paired log ratios, a cluster bootstrap over process groups and samples, and what may be claimed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 BAND = 0.01  # differences within 1 % are called the same
 CONFIDENCE = 0.95
-MIN_PROCESS_PAIRS = 4  # fewer do not show how much one process differs from the next
+MIN_PROCESS_GROUPS = 4  # fewer do not show how much one process differs from the next
 
 _RESAMPLES = 1000
-_RESAMPLED = 1000  # log ratios of all process pairs; more are thinned evenly, which can only widen the interval
+_RESAMPLED = 1000  # log ratios of all process groups; more are thinned evenly, which can only widen the interval
 
 
 def log_ratios(reference_ms: Sequence[float], implementation_ms: Sequence[float]) -> list[float]:
@@ -28,17 +28,22 @@ def log_ratios(reference_ms: Sequence[float], implementation_ms: Sequence[float]
     return [math.log(r / i) for r, i in zip(reference_ms, implementation_ms) if r > 0 and i > 0]
 
 
-def paired_speedup(pairs: Sequence[Sequence[float]], seed: int = 0) -> Speedup | None:
-    """Speedup from the log ratios of each process pair: their median, its 95 % interval, and the claim. None without ratios.
+def paired_speedup(groups: Sequence[Sequence[float]], seed: int = 0) -> Speedup | None:
+    """Speedup from the log ratios of each process group: their median, its 95 % interval, and the claim. None without ratios.
 
-    With fewer than 4 process pairs nothing is claimed.
+    With fewer than 4 process groups nothing is claimed.
     """
-    clusters = [pair for pair in pairs if pair]
-    if not clusters:
+    return mean_speedup([groups], seed)
+
+
+def mean_speedup(cases: Sequence[Sequence[Sequence[float]]], seed: int = 0) -> Speedup | None:
+    """The geometric mean of the cases' speedups, with its interval and claim. None where a case has no ratios."""
+    timed = [[group for group in groups if group] for groups in cases]
+    if not timed or not all(timed):
         return None
-    middle = median([ratio for pair in clusters for ratio in pair])
-    low, high = _interval(clusters, seed)
-    claim = claim_from(low, high) if len(clusters) >= MIN_PROCESS_PAIRS else "AMBIGUOUS"
+    middle = math.fsum(median([ratio for group in groups for ratio in group]) for groups in timed) / len(timed)
+    low, high = _interval(timed, seed)
+    claim = claim_from(low, high) if min(map(len, timed)) >= MIN_PROCESS_GROUPS else "AMBIGUOUS"
     # A percentile interval may miss its own centre by a hair when there are few samples.
     return Speedup(math.exp(middle), math.exp(min(low, middle)), math.exp(max(high, middle)), claim)
 
@@ -53,22 +58,29 @@ def claim_from(log_low: float, log_high: float) -> Claim:
     return "SAME" if -edge <= log_low and log_high <= edge else "AMBIGUOUS"
 
 
-def _interval(clusters: Sequence[Sequence[float]], seed: int) -> tuple[float, float]:
-    """Percentile interval of the median: process pairs are drawn with replacement, then samples within each drawn pair."""
+def _interval(cases: Sequence[Sequence[Sequence[float]]], seed: int) -> tuple[float, float]:
+    """Percentile interval of the mean of the cases' medians."""
+    means = torch.stack([_resampled_medians(groups, seed, number) for number, groups in enumerate(cases)]).mean(dim=0)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = torch.quantile(means, torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
+    return low, high
+
+
+def _resampled_medians(clusters: Sequence[Sequence[float]], seed: int, case: int) -> torch.Tensor:
+    """Medians of resampled log ratios: process groups are drawn with replacement, then samples within each drawn group.
+
+    The groups drawn are the same for all cases: a process that is slow is slow in all of them.
+    """
     kept = [thin(cluster, max(2, _RESAMPLED // len(clusters))) for cluster in clusters]
     count, width = len(kept), max(len(cluster) for cluster in kept)
     table = torch.zeros(count, width)
     for row, cluster in enumerate(kept):
         table[row, : len(cluster)] = torch.tensor(cluster)
     lengths = torch.tensor([len(cluster) for cluster in kept])
-    generator = torch.Generator().manual_seed(seed)
-    rows = torch.randint(count, (_RESAMPLES, count, 1), generator=generator)
-    fractions = torch.rand(_RESAMPLES, count, width, generator=generator)
+    rows = torch.randint(count, (_RESAMPLES, count, 1), generator=torch.Generator().manual_seed(seed))
+    fractions = torch.rand(_RESAMPLES, count, width, generator=torch.Generator().manual_seed(seed + 1 + case))
     columns = (fractions * lengths[rows]).long().clamp_(max=width - 1)
-    medians = torch.take(table, columns.add_(rows * width)).view(_RESAMPLES, -1).median(dim=1).values
-    tail = (1 - CONFIDENCE) / 2
-    low, high = torch.quantile(medians.double(), torch.tensor([tail, 1 - tail], dtype=torch.float64)).tolist()
-    return low, high
+    return torch.take(table, columns.add_(rows * width)).view(_RESAMPLES, -1).median(dim=1).values.double()
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:

@@ -59,24 +59,24 @@ class Side:
 
 @dataclass(frozen=True)
 class StopRule:
-    """The rule for one case in one of ``pairs`` process pairs, which share minimum, window and measured time between them."""
+    """The rule for one case in one of ``groups`` process groups, which share minimum, window and measured time between them."""
 
-    pairs: int
+    groups: int
 
     @property
     def min_samples(self) -> int:
-        """Samples of each side in one process pair, whatever the budget."""
-        return math.ceil(MIN_SAMPLES / self.pairs)
+        """Samples of each side in one process group, whatever the budget."""
+        return math.ceil(MIN_SAMPLES / self.groups)
 
     def new_side(self) -> Side:
         """An empty side with this rule's share of the window."""
-        return Side(max(2, STABLE_WINDOW // self.pairs))
+        return Side(max(2, STABLE_WINDOW // self.groups))
 
     def reason(self, sides: list[Side], spent_s: float, share_s: float) -> str:
         """Why to stop now, or "" to go on. ``spent_s`` of ``share_s`` seconds of the budget are gone."""
         if any(len(side.samples_ms) < self.min_samples for side in sides):
             return ""
-        if all(side.noise_is_low(LOW_NOISE_MEASURED_S / self.pairs) for side in sides):
+        if all(side.noise_is_low(LOW_NOISE_MEASURED_S / self.groups) for side in sides):
             return NOISE_LOW
         if all(side.noise_is_stable() for side in sides):
             return NOISE_STABLE
@@ -92,8 +92,8 @@ class StopRule:
 
 
 def summarise_reasons(reasons: list[str]) -> str:
-    """Why the process pairs of a case stopped, in one phrase."""
+    """Why the process groups of a case stopped, in one phrase."""
     counts = Counter(reasons)
     if len(counts) <= 1:
         return next(iter(counts), "")
-    return ", ".join(f"{reason} ({count} of {len(reasons)} process pairs)" for reason, count in counts.most_common())
+    return ", ".join(f"{reason} ({count} of {len(reasons)} process groups)" for reason, count in counts.most_common())

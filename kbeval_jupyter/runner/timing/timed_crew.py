@@ -1,13 +1,13 @@
-"""Makes the process pairs of a benchmark: new processes for both sides, on the same CPUs, stopped until they are timed."""
+"""Makes the process groups of a benchmark: new processes for all sides, on the same CPUs, stopped until they are timed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Callable, Iterator
+from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
 from ..judging.workers import WorkerDied, WorkerFailed
-from .timed_pair import ProcessPair
+from .timed_group import ProcessGroup
 from .timed_worker import MIN_ANSWER_S, TimedCallFailed, TimedWorker
 
 if TYPE_CHECKING:
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 INPUT_SETS = 3  # taken in turn, so that no call sees the inputs of the one before
 INPUT_BYTES = 1 << 30  # fewer sets where they would be larger
-_ROLES: tuple[Role, Role] = ("reference", "implementation")
 
 
 class TimedCrew:
-    """``cpus`` says where judge and timed workers run, ``flush_bytes`` (None before the first pair) what is flushed."""
+    """``cpus`` says where judge and timed workers run, ``flush_bytes`` (None before the first group) what is flushed.
 
-    def __init__(self, context: StageContext, time_left_s: Callable[[], float]) -> None:
+    ``roles`` are the sides of every group from the next one on.
+    """
+
+    def __init__(self, context: StageContext, roles: Sequence[Role], time_left_s: Callable[[], float]) -> None:
+        self.roles = roles
         self.cpus = context.device.timing_cpus()
         self.flush_bytes: int | None = None
         self._context = context
@@ -45,15 +48,17 @@ class TimedCrew:
             judged.resume()
 
     @contextlib.contextmanager
-    def pair(self, number: int) -> Iterator[ProcessPair]:
-        """Process pair ``number``; odd ones are made in the other order, because the process made first is often the slower one.
+    def group(self, number: int) -> Iterator[ProcessGroup]:
+        """Process group ``number``.
+
+        Odd ones are made in the order opposite to the one before, because the process made first is often the slower one.
 
         Raises:
             TimedCallFailed: a side's code could not be loaded once more.
         """
         workers: dict[Role, Worker] = {}
         try:
-            for role in _ROLES if number % 2 == 0 else _ROLES[::-1]:
+            for role in creation_order(self.roles, number):
                 workers[role] = self._new_worker(role)
                 workers[role].stop()
             call = {
@@ -62,7 +67,7 @@ class TimedCrew:
                 "parameters": self._context.trials.with_parameters,
             }
             timed = {role: TimedWorker(worker, call, self._time_left_s) for role, worker in workers.items()}
-            yield ProcessPair(timed["implementation"], timed["reference"], self._time_left_s)
+            yield ProcessGroup(timed, self._time_left_s)
         finally:
             for worker in workers.values():
                 worker.kill()
@@ -86,10 +91,17 @@ class TimedCrew:
             self.flush_bytes = int(opened["flush_bytes"])
         return worker
 
-    def give_inputs(self, pair: ProcessPair, case: CaseInput, number: int) -> list[Trial]:
-        """Hand fresh inputs of a case to both sides; they lie in memory that both read."""
+    def give_inputs(self, group: ProcessGroup, case: CaseInput, number: int) -> list[Trial]:
+        """Hand fresh inputs of a case to all sides; they lie in memory that all read."""
         first = self._context.plan.trials + number * INPUT_SETS  # trials of their own, after those of the correctness stage
         trials = self._context.trials.prepare_several(case, first, INPUT_SETS, INPUT_BYTES)
-        for side in (pair.implementation, pair.reference):
+        for side in group.workers.values():
             side.take_inputs(self._context.crew.shared.arena, trials)
         return trials
+
+
+def creation_order(roles: Sequence[Role], number: int) -> list[Role]:
+    """Who is made first in process group ``number``: every side is early as often as late in each two groups that follow."""
+    turn = number // 2 % len(roles)
+    order = [*roles[turn:], *roles[:turn]]
+    return order if number % 2 == 0 else order[::-1]

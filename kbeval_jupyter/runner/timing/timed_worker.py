@@ -23,8 +23,10 @@ class TimedCallFailed(Exception):  # noqa: N818 - says what happened to one side
 
     def __init__(self, role: str, cause: WorkerFailed | WorkerDied) -> None:
         if isinstance(cause, WorkerFailed):
+            self.what = f"it raised {cause.summary}"
             super().__init__(f"the {role} raised {cause.summary}")
         else:
+            self.what = f"its process {cause.reason}"
             super().__init__(f"the {role}'s process {cause.reason}")
         self.role = role
         self.cause = cause

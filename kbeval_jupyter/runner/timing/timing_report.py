@@ -1,50 +1,129 @@
-"""From the samples of all process pairs to what the result says about a case."""
+"""From the samples of all process groups to what the result says about a case, and about two implementations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Mapping, Sequence
 
-from ..report import CaseTiming
-from .speedup import log_ratios, paired_speedup
+from ..judging.reference import CaseInput
+from ..report import CaseComparison, CaseTiming, ComparisonReport
+from .speedup import log_ratios, mean_speedup, paired_speedup
 from .statistics import summarise
 from .stopping import TIME_LIMIT, summarise_reasons
+from .timed_group import Measured
 from .wall_clock import disagreement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..judging.reference import CaseInput
-    from .timed_pair import Measured
+    from ..judging.crew import Role
+    from ..report import TimingStats
     from .timed_worker import Sample
 
 DISTURBED_SHARE = 0.1  # fewer interruptions hardly move a median
 
 
-def case_timing(case: CaseInput, pairs: Sequence[Measured], resolution_ns: int, planned_pairs: int) -> CaseTiming:
-    """Statistics of both sides, the speedup and its claim.
+@dataclass(frozen=True)
+class TimedCase:
+    """All samples of one case, by process group.
 
-    Where the implementation's clock cannot be believed all times are those of the judge's wall clock; ``reason`` says so.
+    Where a clock of a side that is not trusted cannot be believed all times are those of the judge's wall clock.
     """
-    timed = [pair for pair in pairs if pair.implementation]
-    implementation = [sample for pair in timed for sample in pair.implementation]
-    reference = [sample for pair in timed for sample in pair.reference]
-    stop_reason = summarise_reasons([pair.stop_reason for pair in pairs])
+
+    case: CaseInput
+    groups: Sequence[Measured]
+    resolution_ns: int
+
+    @property
+    def timed(self) -> list[Measured]:
+        """The process groups in which anything was timed."""
+        return [group for group in self.groups if group.rounds]
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the process groups stopped."""
+        return summarise_reasons([group.stop_reason for group in self.groups])
+
+    def samples(self, role: Role) -> list[Sample]:
+        """All samples of a side."""
+        return [sample for group in self.timed for sample in group.of(role)]
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """Which clocks cannot be believed, as sentences."""
+        roles = dict.fromkeys(role for group in self.timed for role in group.samples if role != "reference")
+        found = [disagreement(self.samples(role), self.samples("reference"), _spoken(role)) for role in roles]
+        return [doubt for doubt in found if doubt]
+
+    def times_ms(self, role: Role) -> list[list[float]]:
+        """A side's times in each process group."""
+        doubtful = bool(self.doubts)
+        return [[sample.wall_ms if doubtful else sample.own_ms for sample in group.of(role)] for group in self.timed]
+
+    def stats(self, role: Role) -> TimingStats:
+        """Statistics of a side."""
+        return summarise([ms for group in self.times_ms(role) for ms in group], self.resolution_ns / 1e6, self.stop_reason)
+
+    def ratios(self, role: Role, base: Role) -> list[list[float]]:
+        """Log ratios of each process group, positive where ``role`` is faster than ``base``; empty where either has no times."""
+        if any(not self.samples(side) or self.stats(side).median_ms is None for side in (role, base)):
+            return []
+        return [log_ratios(theirs, ours) for theirs, ours in zip(self.times_ms(base), self.times_ms(role))]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Whether the outputs of a rival are right (None: unknown), and what is to be said about it."""
+
+    right: bool | None = None
+    text: str = ""
+
+
+def case_timing(timed_case: TimedCase, planned_groups: int) -> CaseTiming:
+    """Statistics of implementation and reference, the speedup and its claim; ``reason`` says what is to be known about them."""
+    case, timed, stop_reason = timed_case.case, timed_case.timed, timed_case.stop_reason
     if not timed:
         return CaseTiming(
-            case.name, case.params, None, None, None, stop_reason, f"no process pair was timed: {stop_reason or TIME_LIMIT}"
+            case.name, case.params, None, None, None, stop_reason, f"no process group was timed: {stop_reason or TIME_LIMIT}"
         )
-    doubt = disagreement(implementation, reference)
+    implementation, reference = (timed_case.stats(role) for role in ("implementation", "reference"))
+    speedup = paired_speedup(timed_case.ratios("implementation", "reference"))
+    few = f"{len(timed)} of {planned_groups} process groups fitted into the time limit" if len(timed) < planned_groups else ""
+    disturbance = _disturbance([sample for group in timed for samples in group.samples.values() for sample in samples])
+    remarks = "; ".join(filter(None, (*timed_case.doubts, few, disturbance)))
+    return CaseTiming(case.name, case.params, implementation, reference, speedup, stop_reason, remarks)
 
-    def times(samples: Sequence[Sample]) -> list[float]:
-        return [sample.wall_ms if doubt else sample.own_ms for sample in samples]
 
-    sides = [summarise(times(samples), resolution_ns / 1e6, stop_reason) for samples in (implementation, reference)]
-    speedup = None
-    if all(side.median_ms is not None for side in sides):
-        speedup = paired_speedup([log_ratios(times(pair.reference), times(pair.implementation)) for pair in timed])
-    few = f"{len(timed)} of {planned_pairs} process pairs fitted into the time limit" if len(timed) < planned_pairs else ""
-    remarks = "; ".join(filter(None, (doubt, few, _disturbance(implementation + reference))))
-    return CaseTiming(case.name, case.params, sides[0], sides[1], speedup, stop_reason, remarks)
+def comparison(
+    cases: Sequence[TimedCase], role: Role, base: Role, labels: Mapping[Role, str], remarks: Mapping[Role, Remark]
+) -> ComparisonReport:
+    """One side against another."""
+    found = []
+    ours, theirs = remarks.get(role, Remark()), remarks.get(base, Remark())
+    for case in cases:
+        stats = case.stats(base) if case.samples(base) else None
+        reason = "" if stats else theirs.text or f"no process group was timed: {case.stop_reason or TIME_LIMIT}"
+        found.append(CaseComparison(case.case.name, stats, paired_speedup(case.ratios(role, base)), reason))
+    whole = mean_speedup([case.ratios(role, base) for case in cases])
+    estimates = {case.name: case.speedup.estimate for case in found if case.speedup}
+    return ComparisonReport(
+        implementation=labels[role],
+        baseline=labels[base],
+        estimate=whole.estimate if whole else None,
+        ci_low=whole.ci_low if whole else None,
+        ci_high=whole.ci_high if whole else None,
+        claim=whole.claim if whole else None,
+        speedup=whole,
+        implementation_right=ours.right,
+        implementation_reason=ours.text,
+        baseline_right=theirs.right,
+        baseline_reason=theirs.text,
+        cases=found,
+        worst_case=min(estimates, key=lambda name: estimates[name]) if estimates else None,
+    )
+
+
+def _spoken(role: Role) -> str:
+    return role if role == "implementation" else "baseline"
 
 
 def _disturbance(samples: Sequence[Sample]) -> str:

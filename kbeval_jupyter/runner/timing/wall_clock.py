@@ -22,8 +22,8 @@ def gaps_ms(samples: Sequence[Sample]) -> list[float]:
     return [sample.wall_ms - sample.own_ms for sample in samples]
 
 
-def disagreement(implementation: Sequence[Sample], reference: Sequence[Sample]) -> str:
-    """Why the implementation's clock cannot be believed, or "" where it can.
+def disagreement(implementation: Sequence[Sample], reference: Sequence[Sample], name: str = "implementation") -> str:
+    """Why the implementation's clock cannot be believed, or "" where it can; ``name`` is what the sentence calls it.
 
     The reference runs code we trust and shows what a request costs.
     """
@@ -32,6 +32,6 @@ def disagreement(implementation: Sequence[Sample], reference: Sequence[Sample]) 
     if middle >= 0 and all(quantile(gaps, own) <= quantile(usual, bound) + _SLACK_MS for own, bound in _BOUNDS):
         return ""
     return (
-        f"the implementation's clock differs from the judge's by {middle:.3g} ms a call, the reference's by "
+        f"the {name}'s clock differs from the judge's by {middle:.3g} ms a call, the reference's by "
         f"{quantile(usual, 0.5):.3g} ms: times of the judge's wall clock are shown for both sides"
     )

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..wire import files_below
 from .redirect import mentions_cuda
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ class Mentions:
 
 
 def mentions(plan: Plan, folder: str) -> Mentions:
-    """Look through the text files of "implementation" or "reference"."""
+    """Look through the text files of a folder: "implementation", "reference" or a rival's."""
     texts = [
-        base64.b64decode(file.data).decode("utf-8", "replace")
-        for file in plan.files
-        if file.folder == folder and file.path.endswith(_TEXT_SUFFIXES)
+        base64.b64decode(data).decode("utf-8", "replace")
+        for path, data in files_below(plan, folder)
+        if path.endswith(_TEXT_SUFFIXES)
     ]
     text = "\n".join(texts)
     return Mentions(bool(_TRITON.search(text)), mentions_cuda(text), bool(_BUILDS.search(text)))

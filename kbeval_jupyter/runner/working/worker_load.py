@@ -41,8 +41,9 @@ def load(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str
         redirect.redirected(active=True).__enter__()  # for the rest of this process
     state.module = loading.load_module(state.folder, fields["module"])
     state.definition = loading.take(state.module, fields["name"], fields["module"])
+    state.compiled = fields["compiled"]
     if fields["kind"] == "function":
-        state.entry = state.definition
+        state.entry = torch.compile(state.definition) if state.compiled else state.definition
     return {}
 
 
@@ -61,9 +62,12 @@ def construct_entry(state: WorkerState, fields: dict[str, Any], fds: list[int]) 
     state.entry = construct(state.definition, arguments, state.device, fields["dtype"])
     if not callable(state.entry):
         raise UserCodeError(f"{type(state.entry).__name__} cannot be called: it has neither forward nor __call__")
-    if not isinstance(state.entry, torch.nn.Module):
+    module = state.entry
+    if state.compiled:
+        state.entry = torch.compile(module)
+    if not isinstance(module, torch.nn.Module):
         return {"state": None}
-    return {"state": [[name, list(value.shape)] for name, value in state.entry.state_dict().items() if _is_tensor(value)]}
+    return {"state": [[name, list(value.shape)] for name, value in module.state_dict().items() if _is_tensor(value)]}
 
 
 def _is_tensor(value: Any) -> bool:
@@ -74,7 +78,9 @@ def load_weights(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> 
     """Take the reference's weights by name."""
     del fds
     weights = build_inputs(fields["weights"], state.inputs, "cpu")
-    state.entry.load_state_dict(weights, strict=False)  # names and shapes were compared by the judge
+    getattr(state.entry, "_orig_mod", state.entry).load_state_dict(
+        weights, strict=False
+    )  # names and shapes were compared by the judge
     return {}
 
 

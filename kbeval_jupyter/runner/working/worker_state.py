@@ -18,6 +18,7 @@ class WorkerState:
     module: Any = None
     definition: Any = None  # the class or function as found in the module
     entry: Any = None
+    compiled: bool = False  # the entry goes through torch.compile
     input_arena: Arena | None = None
     output_arena: Arena | None = None
     extra: dict[str, Any] = field(default_factory=dict)

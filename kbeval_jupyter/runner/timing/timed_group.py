@@ -1,12 +1,13 @@
-"""One process pair: reference and implementation side by side on the same CPUs, one call each, in random order."""
+"""One process group: reference, implementation and rivals side by side on the same CPUs, one call each, in random order."""
 
 from __future__ import annotations
 
 import random
 import time
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Callable, Mapping
 
+from ..judging.crew import Role
 from .stopping import TIME_LIMIT, Side, StopRule
 from .timed_worker import Sample, TimedWorker
 
@@ -15,33 +16,39 @@ LONG_CALL_MS = 50.0  # a cold start of the processor is less than 1 % of such a 
 _WARM_MAX_CALLS = 10
 _WARM_MAX_S = 1.0  # after the first call, which may compile for minutes
 _STEADY = (0.8, 1.25)  # a call between these multiples of the fastest so far shows nothing left to compile or to tune
-_order = random.SystemRandom()  # neither side can foresee when it runs
+_order = random.SystemRandom()  # no side can foresee when it runs
 
 
 @dataclass
 class Measured:
-    """What one process pair gave for one case; the n-th samples of both sides belong together."""
+    """What one process group gave for one case, by role; the n-th samples of all sides belong together."""
 
-    implementation: list[Sample] = field(default_factory=list)
-    reference: list[Sample] = field(default_factory=list)
+    samples: dict[Role, list[Sample]] = field(default_factory=dict)
     stop_reason: str = ""
+
+    def of(self, role: Role) -> list[Sample]:
+        """The samples of one side."""
+        return self.samples.get(role, [])
+
+    @property
+    def rounds(self) -> int:
+        """How often every side was timed."""
+        return min(map(len, self.samples.values()), default=0)
 
 
 @dataclass
-class ProcessPair:
-    """Two workers that hold the two sides."""
+class ProcessGroup:
+    """A worker for every side."""
 
-    implementation: TimedWorker
-    reference: TimedWorker
+    workers: dict[Role, TimedWorker]
     time_left_s: Callable[[], float]
 
-    def warm_up(self, known_ms: tuple[float, float] | None) -> tuple[float, float]:
-        """Call both sides until they are steady; milliseconds of a call of implementation and reference.
+    def warm_up(self, known_ms: Mapping[Role, float]) -> dict[Role, float]:
+        """Call every side until it is steady; milliseconds of a call of each.
 
-        ``known_ms`` are those of an earlier process pair: there is then no need to find out what a steady call takes.
+        ``known_ms`` are those of an earlier process group: there is then no need to find out what a steady call takes.
         """
-        known = known_ms or (None, None)
-        return self._steady(self.implementation, known[0]), self._steady(self.reference, known[1])
+        return {role: self._steady(worker, known_ms.get(role)) for role, worker in self.workers.items()}
 
     def _steady(self, side: TimedWorker, known_ms: float | None) -> float:
         fastest, steady, began = known_ms, 0, 0.0
@@ -57,25 +64,23 @@ class ProcessPair:
         return fastest or 0.0
 
     def measure(
-        self, rule: StopRule, share_s: float, calls_ms: tuple[float, float], report: Callable[[Side, Side], None]
+        self, rule: StopRule, share_s: float, calls_ms: Mapping[Role, float], report: Callable[[Mapping[Role, Side]], None]
     ) -> Measured:
-        """Sample both sides until the rule says stop. ``calls_ms``: how long a call of each side takes."""
-        measured = Measured()
-        sides = {"implementation": rule.new_side(), "reference": rule.new_side()}
-        warm = {"implementation": calls_ms[0] < LONG_CALL_MS, "reference": calls_ms[1] < LONG_CALL_MS}
+        """Sample all sides until the rule says stop. ``calls_ms``: how long a call of each side takes."""
+        measured = Measured({role: [] for role in self.workers})
+        sides = {role: rule.new_side() for role in self.workers}
         order = list(sides)
         began = time.monotonic()
-        if self._too_late(sum(calls_ms)):
+        if self._too_late(sum(calls_ms.values())):
             measured.stop_reason = TIME_LIMIT
         while not measured.stop_reason:
             started = time.monotonic()
             _order.shuffle(order)
             for role in order:
-                worker: TimedWorker = getattr(self, role)
-                samples: list[Sample] = getattr(measured, role)
-                samples.append(worker.sample(len(samples), warm[role]))
+                samples = measured.samples[role]
+                samples.append(self.workers[role].sample(len(samples), warm=calls_ms[role] < LONG_CALL_MS))
                 sides[role].add(samples[-1].own_ms)
-            report(sides["implementation"], sides["reference"])
+            report(sides)
             now = time.monotonic()
             measured.stop_reason = rule.reason(list(sides.values()), now - began, share_s)
             if not measured.stop_reason and self._too_late((now - started) * 1e3):
