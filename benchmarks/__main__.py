@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import handover, notebook_cell
+from . import handover, notebook_cell, small_cases
 
 HERE = Path(__file__).parent
 TRIVIAL = HERE / "trivial"
@@ -25,12 +25,13 @@ LATER_EVALUATIONS = 8
 
 @dataclass(frozen=True)
 class Bound:
-    """A promise: the ratio of two medians, at least or at most so much."""
+    """A promise: the ratio of two medians (or another number with its unit), at least or at most so much."""
 
     name: str
     ratio: float
     limit: float
     at_least: bool
+    unit: str = "x"
 
     @property
     def holds(self) -> bool:
@@ -38,7 +39,8 @@ class Bound:
 
     def __str__(self) -> str:
         relation = "at least" if self.at_least else "at most"
-        return f"{'ok    ' if self.holds else 'MISSED'} {self.ratio:7.2f}x  ({relation} {self.limit}x)  {self.name}"
+        bound = f"({relation} {self.limit}{self.unit})"
+        return f"{'ok    ' if self.holds else 'MISSED'} {self.ratio:7.2f}{self.unit}  {bound}  {self.name}"
 
 
 def fresh_environment(home: Path) -> dict[str, str]:
@@ -102,8 +104,18 @@ def handing_over() -> list[Bound]:
     return [Bound("handing over and comparing, of torch.allclose alone", ours_s / allclose_s, 0.5, at_least=False)]
 
 
+def many_small_cases() -> list[Bound]:
+    """What an evaluation of 1,500 small cases adds to a plain loop over them."""
+    loop_s, evaluation_s = small_cases.measure()
+    count = len(small_cases.CASES)
+    added_ms = (evaluation_s - loop_s) / count * 1e3
+    print(f"a plain loop over {count:,} small cases                  {loop_s * 1e3:8.1f} ms")
+    print(f"evaluate() with the same cases                        {evaluation_s * 1e3:8.1f} ms")
+    return [Bound(f"each of {count:,} small cases adds to a plain loop", added_ms, 1.0, at_least=False, unit=" ms")]
+
+
 def main() -> None:
-    bounds = [*evaluations(), *handing_over()]
+    bounds = [*evaluations(), *handing_over(), *many_small_cases()]
     print(*bounds, sep="\n")
     sys.exit(not all(bound.holds for bound in bounds))
 

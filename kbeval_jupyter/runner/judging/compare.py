@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CHUNK_ELEMENTS = 1 << 16  # 256 kB of float32: chunk and temporaries stay in the cache
 DECADE_ZERO, DECADE_TOP = -46, 39  # below the smallest float32 (1e-45), which stands for zero; above the largest (3e38)
+DECADE_NAMES = ["0", *(f"1e{power}" for power in range(DECADE_ZERO + 1, DECADE_TOP)), "not finite"]
 
 
 @dataclass
@@ -59,8 +60,7 @@ def decade_counts(difference: Any, scratch: Any) -> Any:
 
 def histogram(counts: Any) -> dict[str, int]:
     """The counts as ``{"0": exact, "1e-8": from 1e-8 to below 1e-7, …, "not finite": …}``, empty decades left out."""
-    names = ["0", *(f"1e{power}" for power in range(DECADE_ZERO + 1, DECADE_TOP)), "not finite"]
-    return {name: count for name, count in zip(names, counts.tolist()) if count}
+    return {name: count for name, count in zip(DECADE_NAMES, counts.tolist()) if count}
 
 
 class _Buffers:

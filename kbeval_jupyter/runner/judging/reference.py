@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 import time
@@ -221,6 +222,7 @@ class ReferenceProblem:
             raise InvalidReference(f"{what}: {found['summary']}", found["traceback"]) from error
 
 
+@functools.lru_cache(maxsize=None)
 def _parameters(function: Any) -> list[str]:
     try:
         return list(inspect.signature(function).parameters)

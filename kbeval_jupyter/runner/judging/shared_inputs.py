@@ -33,6 +33,12 @@ class SharedInputs:
         self.generation += 1
         return [encode_inputs(value, self.arena) for value in values]
 
+    def put_beside(self, value: Any) -> dict[str, Any] | None:
+        """Lay a value down beside what is there, None where there is no room for it. Raises CannotTravelError."""
+        if not self.arena.fits(input_bytes(value) + SLACK_BYTES):
+            return None
+        return encode_inputs(value, self.arena)
+
     def copy(self, message: dict[str, Any], device: str) -> Any:
         """A fresh private copy of what lies there."""
         return build_inputs(message, self.arena, device)

@@ -13,12 +13,13 @@ from ..usercode.mutation import changed_tensors
 from .oracle import Oracle
 from .outputs import Comparison, Rules, compare_outputs
 from .reference import CaseInput, InvalidReference
+from .workers import WorkerDied
 
 if TYPE_CHECKING:
     from .crew import Crew
     from .reference import ReferenceProblem
     from .shared_inputs import SharedInputs
-    from .workers import Worker
+    from .workers import Worker, WorkerFailed
 
 OUTPUT_SLACK_BYTES = 1 << 20  # room for a result that is larger than the reference's: its header says so, its data is not needed
 
@@ -38,6 +39,7 @@ class Trial:
     changed_values: list[Any] = field(default_factory=list)
     cotangents: list[Any] | None = None
     reference_s: float = 0.0
+    output_bytes: int = 0  # of the expected answer
     generation: int = 0  # of the shared arena's contents
 
     def fresh_inputs(self, shared: SharedInputs, device: str) -> Any:
@@ -69,8 +71,6 @@ class Trials:
         last, shared = self._last, self.crew.shared
         if last is not None and last.case is case and last.number == number and last.generation == shared.generation:
             return last
-        inputs = self.problem.make_inputs(case, number)
-        message = shared.put(inputs)
         self._last = self.prepare_altered(case, number, lambda inputs: None)
         return self._last
 
@@ -78,10 +78,20 @@ class Trials:
         """Inputs of a trial after ``alter`` has changed them in place."""
         shared = self.crew.shared
         self._last = None
-        seed = self.problem.secret.seed("forward", case.name, number)
+        inputs = self.problem.make_inputs(case, number)
         alter(inputs)
-        self._last = Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs), generation=shared.generation)
-        return self._last
+        message = shared.put(inputs)
+        seed = self.problem.secret.seed("forward", case.name, number)
+        return Trial(case, number, message, seed, inputs, input_paths=_tensor_paths(inputs), generation=shared.generation)
+
+    def prepare_beside(self, case: CaseInput, number: int) -> Trial | None:
+        """A further trial whose inputs lie beside those that were prepared last; None where they do not fit."""
+        inputs = self.problem.make_inputs(case, number)
+        message = self.crew.shared.put_beside(inputs)
+        if message is None:
+            return None
+        seed = self.problem.secret.seed("forward", case.name, number)
+        return Trial(case, number, message, seed, inputs, None, _tensor_paths(inputs), generation=self.crew.shared.generation)
 
     def prepare_several(self, case: CaseInput, first: int, count: int, limit_bytes: int) -> list[Trial]:
         """Up to ``count`` trials whose inputs lie in the arena side by side, fewer where they would exceed ``limit_bytes``.
@@ -123,6 +133,7 @@ class Trials:
             raise InvalidReference(f"the reference's {problem}")
         trial.changed = changed_tensors(trial.inputs, shared.pristine(trial.message))
         trial.changed_values = [distinct_tensors(trial.inputs)[i].detach() for i in trial.changed]
+        trial.output_bytes = _answer_bytes(trial)
         if self.backward:
             self._add_cotangents(trial)
 
@@ -157,32 +168,48 @@ class Trials:
 
     def call(self, worker: Worker, trial: Trial, timeout_s: float | None = None) -> Answer:
         """One call of a worker that holds the implementation. Raises WorkerFailed, WorkerDied."""
-        worker.share(self.crew.shared.arena, self.room(trial))
-        answer = worker.request(
-            "call",
-            {
-                "inputs": trial.message,
-                "style": self.problem.spec.call,
-                "seed": trial.forward_seed,
-                "wanted": trial.changed,
-                "backward": self.backward and trial.cotangents is not None,
-                "parameters": self.with_parameters,
-            },
-            timeout_s=timeout_s,
-        )
-        inputs = worker.tree({"k": "list", "v": answer.get("inputs")})
+        answers, failure = self.call_all(worker, [trial], timeout_s)
+        if failure is not None:
+            raise failure
+        return answers[0]
+
+    def call_all(
+        self, worker: Worker, trials: list[Trial], timeout_s: float | None = None
+    ) -> tuple[list[Answer], WorkerFailed | None]:
+        """Calls in one request, up to the first that raises, and what that raised. Raises WorkerFailed, WorkerDied."""
+        outputs = worker.share(self.crew.shared.arena, self.room(*trials))
+        position = outputs.view("int64", (1,), 0).fill_(0)
+        fields = {
+            "trials": [{"inputs": t.message, "seed": t.forward_seed, "wanted": t.changed} for t in trials],
+            "style": self.problem.spec.call,
+            "backward": self.backward and trials[0].cotangents is not None,
+            "parameters": self.with_parameters,
+        }
+        try:
+            reply = worker.request("call", fields, timeout_s=timeout_s)
+        except WorkerDied as end:
+            end.position = min(max(int(position), 0), len(trials) - 1)
+            raise
+        told, failed = reply.get("answers"), "failure" in reply
+        if type(told) is not list or not (len(told) < len(trials) if failed else len(told) == len(trials)):
+            raise worker.breach("not as many answers as trials")
+        answers = [self._answer(worker, trial, answer) for trial, answer in zip(trials, told)]
+        return answers, worker.failure(reply["failure"], "call") if failed else None
+
+    def _answer(self, worker: Worker, trial: Trial, told: Any) -> Answer:
+        if type(told) is not dict:
+            raise worker.breach("an answer that is no object")
+        inputs = worker.tree({"k": "list", "v": told.get("inputs")})
         assert isinstance(inputs, SequenceNode)
-        changed = answer.get("changed")
+        changed = told.get("changed")
         numbers = range(len(trial.input_paths))
         if type(changed) is not list or any(type(i) is not int or i not in numbers for i in changed):
             raise worker.breach("numbers of changed inputs that do not exist")
-        return Answer(worker.tree(answer.get("output")), inputs, changed)
+        return Answer(worker.tree(told.get("output")), inputs, changed)
 
-    def room(self, trial: Trial) -> int:
-        """Bytes that a worker's output arena needs for the answer to a trial."""
-        values = flatten([trial.expected, trial.changed_values])
-        tensors = [leaf.value for leaf in values if kind_of(leaf.value) in ("tensor", "numpy")]
-        return OUTPUT_SLACK_BYTES + sum(aligned(_nbytes(value)) for value in tensors)
+    def room(self, *trials: Trial) -> int:
+        """Bytes that a worker's output arena needs for the answers to trials."""
+        return OUTPUT_SLACK_BYTES + sum(trial.output_bytes for trial in trials)
 
     def compare(self, worker: Worker, trial: Trial, answer: Answer, rules: Rules) -> Comparison:
         """Judge an answer: outputs, what was changed in place, or the problem's own checker."""
@@ -210,6 +237,11 @@ class Trials:
             result.reports += found.reports
             if found.reason and not result.reason:
                 result.reason = f"{found.reason} (the reference changes this input in place)"
+
+
+def _answer_bytes(trial: Trial) -> int:
+    values = [leaf.value for leaf in flatten([trial.expected, trial.changed_values])]
+    return sum(aligned(_nbytes(value)) for value in values if kind_of(value) in ("tensor", "numpy"))
 
 
 def _nbytes(value: Any) -> int:

@@ -19,11 +19,15 @@ GRACE_S = 2.0  # a worker that closed its socket has this long to leave by itsel
 
 
 class WorkerDied(Exception):  # noqa: N818 - says what happened to the worker; an outcome rather than an error
-    """The worker is gone or useless; ``reason`` says how it ended. Nothing more can be asked of it."""
+    """The worker is gone or useless; ``reason`` says how it ended. Nothing more can be asked of it.
+
+    ``position`` is the trial of the request in which it ended, as far as it said so itself.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.position = 0
 
 
 class RequestTimedOut(WorkerDied):
@@ -108,10 +112,13 @@ class Worker:
         if type(reply.get("ok")) is dict:
             answer: dict[str, Any] = reply["ok"]
             return answer
-        failure = reply.get("error")
-        if type(failure) is not dict:
+        raise self.failure(reply.get("error"), op)
+
+    def failure(self, told: Any, op: str) -> WorkerFailed:
+        """The exception of the user's code that a worker tells of. Raises WorkerDied where it tells nothing."""
+        if type(told) is not dict:
             raise self.breach("neither an answer nor an error")
-        raise WorkerFailed(_text(failure.get("kind"), 20), _text(failure.get("summary")), _text(failure.get("traceback")), op)
+        return WorkerFailed(_text(told.get("kind"), 20), _text(told.get("summary")), _text(told.get("traceback")), op)
 
     def breach(self, what: str) -> WorkerDied:
         """Kill a worker whose answers are not of the protocol; returns the error to raise."""

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..exchange.encoding import CannotTravelError
 from ..exchange.materialise import build_outputs
-from ..exchange.structure import place_of
-from ..exchange.transfer import move
-from ..exchange.tree import without_data
-from ..judging.checker import CheckerRaised, check_reference, complaint
+from ..judging.answers import judge_answer
 from ..judging.outputs import Comparison
+from ..judging.pending import PendingTrials
 from ..judging.reference import InvalidReference
 from ..judging.saved_tensors import save_tensors
 from ..judging.workers import WorkerDied, WorkerFailed
@@ -21,7 +19,6 @@ from .base import StageOutcome
 from .problem_check import ProblemCheck
 
 if TYPE_CHECKING:
-    from ..judging.reference import CaseInput
     from ..judging.trials import Answer, Trial
     from ..judging.workers import Worker
     from ..report import StageName
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 class _Tally:
     """What the stage knows so far; the first failure decides the verdict."""
 
-    done: int = 0
     compared: int = 0
     failures: int = 0
     reason: str = ""
@@ -59,97 +55,84 @@ class CorrectnessStage:
         self.context = context
         self.rules = context.rules
         self.problem_check = ProblemCheck(context)
+        self.pending = PendingTrials(context.trials, context.selected_trials())
         tally = _Tally()
-        selected = context.selected_trials()
-        crashed: set[str] = set()
-        for case, number in selected:
-            if case.name not in crashed:
-                try:
-                    alive = self._trial(case, number, tally)
-                except CannotTravelError as error:
+        total = len(self.pending)
+        while self.pending:
+            batch: list[Trial] = []
+            try:
+                batch = self.pending.next()
+                alive = self._run(batch, tally, total)
+            except CannotTravelError as error:
+                if len(batch) < 2:
                     raise InvalidReference(f"the inputs cannot be used: {error}") from error
-                if alive is None:
-                    break
-                if not alive:
-                    crashed.add(case.name)
-            tally.done += 1
-            context.progress("correctness", tally.done, len(selected), case.name)
+                alive = self._again(batch)
+            if not alive:
+                break
         if tally.verdict is not None:
             return StageOutcome("failed", tally.reason, tally.verdict)
         if not tally.compared:
             return StageOutcome("failed", "nothing was compared: there is no trial", "not_checked")
         return StageOutcome("passed", f"{tally.compared} trials passed")
 
-    def _trial(self, case: CaseInput, number: int, tally: _Tally) -> bool | None:
-        """One trial; False: the implementation raised, None: its process is gone."""
-        context, trials = self.context, self.context.trials
-        trial = trials.prepare(case, number)
-        trials.expect(trial)
-        warnings = self.problem_check.warnings(trial)
+    def _again(self, batch: list[Trial]) -> bool:
+        """A batch whose message or answer is too large: one by one instead."""
+        self.pending.put_back(batch)
+        self.pending.one_by_one()
+        return True
+
+    def _run(self, batch: list[Trial], tally: _Tally, total: int) -> bool:
+        """Run and judge a batch, say how it went; False: the implementation's process is gone."""
+        context = self.context
+        warnings = [self.problem_check.warnings(trial) for trial in batch]
         worker = context.crew.implementation()
+        events: list[Any] = []
         try:
-            answer = trials.call(worker, trial)
-            result = self._judge(worker, trial, answer)
-        except WorkerFailed as failure:
-            self._crashed(trial, f"the implementation raised {failure.summary}", tally, failure)
-            return False
+            try:
+                answers, failure = context.trials.call_all(worker, batch)
+            except WorkerFailed as failed:
+                if len(batch) > 1:
+                    return self._again(batch)
+                answers, failure = [], failed
+            for trial, answer, said in zip(batch, answers, warnings):
+                events.append(self._judged(worker, trial, answer, said, tally))
         except WorkerDied as end:
-            self._crashed(trial, f"the implementation's process {end.reason}", tally)
-            return None
+            context.emit(*events)
+            self._crashed(batch[max(len(events), end.position)], f"the implementation's process {end.reason}", tally)
+            return False
+        if failure is not None:
+            context.emit(*events)
+            events = []
+            raised = batch[len(answers)]
+            self._crashed(raised, f"the implementation raised {failure.summary}", tally, failure)
+            self.pending.put_back(batch[len(answers) + 1 :])
+            self.pending.drop(raised.case)
+        done = total - len(self.pending)
+        context.emit(*events, wire.Progress("correctness", done, total, batch[-1].case.name))
+        return True
+
+    def _judged(self, worker: Worker, trial: Trial, answer: Answer, warnings: list[str], tally: _Tally) -> wire.CaseChecked:
+        result = judge_answer(self.context.trials, worker, trial, answer, self.rules)
         tally.compared += 1
         if not result.passed:
+            self.problem_check.before_blaming(trial)
             tally.fail("incorrect", self._placed(trial, result.reason))
-        self._report(trial, result, warnings)
-        if context.plan.replay is not None or (not result.passed and not tally.saved):
+        if self.context.plan.replay is not None or (not result.passed and not tally.saved):
             tally.saved = True
             assert worker.outputs is not None
             self._save(trial, build_outputs(answer.output, worker.outputs))
-        return True
-
-    def _judge(self, worker: Worker, trial: Trial, answer: Answer) -> Comparison:
-        trials, problem = self.context.trials, self.context.problem
-        if problem.checker is None or self.context.plan.backward:
-            return trials.compare(worker, trial, answer, self.rules)
-        assert worker.outputs is not None
-        missing = without_data(answer.output)
-        if missing is not None:
-            return Comparison(reason=f"{place_of(missing)} is far larger than the reference's output")
-        shared = self.context.crew.shared
-        output = move(build_outputs(answer.output, worker.outputs), problem.device, None)
-        try:
-            reason = complaint(problem, trial.fresh_inputs(shared, problem.device), output)
-        except CheckerRaised as error:
-            check_reference(problem, trial.fresh_inputs(shared, problem.device), trial.expected)
-            reason = f"{problem.spec.checker_function} stumbled over the output: {error}"
-        compared = trials.compare(worker, trial, answer, self.rules)
-        return Comparison(compared.reports, reason, [])
+        return _report(trial, result, warnings)
 
     def _placed(self, trial: Trial, reason: str) -> str:
         several = len(self.context.problem.cases) > 1
         return f"case {trial.case.name}, trial {trial.number}: {reason}" if several else f"trial {trial.number}: {reason}"
-
-    def _report(self, trial: Trial, result: Comparison, warnings: list[str]) -> None:
-        status: Any = "passed" if result.passed else "failed"
-        self.context.emit(
-            wire.CaseChecked(
-                CaseReport(
-                    trial.case.name,
-                    trial.case.params,
-                    trial.number,
-                    status,
-                    result.reason,
-                    [*warnings, *result.warnings],
-                    result.reports,
-                )
-            )
-        )
 
     def _crashed(self, trial: Trial, reason: str, tally: _Tally, failure: WorkerFailed | None = None) -> None:
         if failure is not None and failure.traceback:
             self.context.emit(wire.Log("implementation", failure.traceback))
         build = failure is not None and failure.kind == "build"
         tally.fail("compile_failed" if build else "crashed", self._placed(trial, reason))
-        self._report(trial, Comparison(reason=reason), [])
+        self.context.emit(_report(trial, Comparison(reason=reason), []))
         if self.context.plan.replay is not None:
             self._save(trial, None)
 
@@ -168,3 +151,17 @@ class CorrectnessStage:
             context.note("tensors_not_saved", saved)
         else:
             context.emit(wire.ArtifactSaved(saved))
+
+
+def _report(trial: Trial, result: Comparison, warnings: list[str]) -> wire.CaseChecked:
+    return wire.CaseChecked(
+        CaseReport(
+            trial.case.name,
+            trial.case.params,
+            trial.number,
+            "passed" if result.passed else "failed",
+            result.reason,
+            [*warnings, *result.warnings],
+            result.reports,
+        )
+    )

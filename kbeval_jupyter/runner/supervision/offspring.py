@@ -36,9 +36,9 @@ class SupervisorChannel:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
 
-    def emit(self, event: Any) -> None:
-        """Hand an event dataclass over; the supervisor numbers and stamps it."""
-        self._send({"event": event.kind, "fields": wire.event_fields(event)})
+    def emit(self, *events: Any) -> None:
+        """Hand event dataclasses over, all at once; the supervisor numbers and stamps them."""
+        self._send(*({"event": event.kind, "fields": wire.event_fields(event)} for event in events))
 
     def deadline(self, name: str, seconds: float, verdict: str, reason: str) -> None:
         """Have the evaluation ended with this verdict in ``seconds``, unless it is cleared; the same name starts anew."""
@@ -48,8 +48,8 @@ class SupervisorChannel:
         """Take a deadline back."""
         self._send({"clear_deadline": name})
 
-    def _send(self, message: dict[str, Any]) -> None:
-        self._sock.sendall(frames.pack(message))
+    def _send(self, *messages: dict[str, Any]) -> None:
+        self._sock.sendall(b"".join(map(frames.pack, messages)))
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ class Supervisor:
             pipe.drain()
         for message in self._frames.feed(data):
             self._take(message)
+        self._clients.ring()
         if not data:
             self._selector.unregister(self._offspring.judge)
 
@@ -179,8 +180,7 @@ class Supervisor:
             self._open_stages.append(fields["stage"])
         elif kind == wire.StageFinished.kind and fields["stage"] in self._open_stages:
             self._open_stages.remove(fields["stage"])
-        self._events.append(kind, fields)
-        self._clients.ring()
+        self._events.append(kind, fields)  # the bell rings once for all that came with it
 
     def _judge_ended(self, code: int) -> None:
         self._read_rest()
