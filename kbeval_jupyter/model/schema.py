@@ -20,7 +20,7 @@ from .messages import CancelMessage, LogMessage, SyncMessage
 from .result import MIME_TYPE, SCHEMA, EvaluationResult
 
 COMMAND = "python -m kbeval_jupyter.model.schema"
-ALIASES = {getattr(report, name): name for name in ("Verdict", "StageName", "StageStatus", "Claim")}
+ALIASES = {getattr(report, name): name for name in ("Verdict", "StageName", "StageStatus", "PatternKind", "Claim")}
 TYPESCRIPT_ROOTS = (Snapshot, LogMessage, SyncMessage, CancelMessage)
 
 

@@ -12,8 +12,9 @@ from ..exchange.tree import ConstNode, Node, TensorNode, leaves
 from ..report import OutputReport
 from ..wire import Tolerance as UserTolerance
 from . import ties
-from .analysis import analyse, element_samples, error_share, unravel
+from .analysis import Analysis, analyse, element_samples, unravel
 from .compare import compare_floats, components, equal_bits, histogram
+from .patterns import Pattern, find_pattern
 from .tolerance import Tolerance, tolerance_for
 
 if TYPE_CHECKING:
@@ -105,16 +106,18 @@ def _compare_tensor(result: Comparison, leaf: Leaf, node: TensorNode, arena: Are
         result.reports.append(quick)
         return
     actual = copy_tensor(node, arena)
-    report = _full(expected, actual, tolerance, leaf.path, None)
-    if report.mismatched and tolerance is not None and oracle is not None:
+    found = analyse(expected, actual, tolerance)
+    if found.mismatched and tolerance is not None and oracle is not None:
         exact = oracle.exact(leaf.path, expected)
         if exact is not None:
-            report = _full(expected, actual, tolerance, leaf.path, exact)
+            found = analyse(expected, actual, tolerance, exact)
         elif oracle.reason and oracle.reason not in result.warnings:
             result.warnings.append(oracle.reason)
+    hint = precision_hint(found, expected, rules) if found.mismatched else ""
+    report = full_report(expected, actual, tolerance, leaf.path, found, hint)
     result.reports.append(report)
     if report.mismatched:
-        _fail(result, describe(report) + precision_hint(expected, actual, rules))
+        _fail(result, f"{describe(report)}. {hint}" if hint else describe(report))
 
 
 def _bounds(tolerance: Tolerance | None) -> tuple[float | None, float | None]:
@@ -143,13 +146,18 @@ def _quick(expected: Any, memory: Any, tolerance: Tolerance | None, path: str) -
     )  # fmt: skip
 
 
-def _full(expected: Any, actual: Any, tolerance: Tolerance | None, path: str, exact: Any | None) -> OutputReport:
+def full_report(
+    expected: Any, actual: Any, tolerance: Tolerance | None, path: str, found: Analysis, precision: str = ""
+) -> OutputReport:
+    """The report of an analysed tensor; ``precision`` is what is said where its errors have the size of a narrower type's."""
     shape, parts = list(expected.shape), 2 if expected.is_complex() else 1
-    found = analyse(components(expected), components(actual), tolerance, None if exact is None else components(exact))
     rtol, atol = _bounds(tolerance)
-    total = expected.numel()
-    mismatched = -(-found.mismatched // parts) if parts == 2 else found.mismatched
+    total, mismatched = expected.numel(), found.mismatched
     samples = element_samples(expected.reshape(-1), actual.reshape(-1), shape, found.samples, parts)
+    pattern: Pattern | None = None
+    if found.evidence is not None:
+        known = Pattern("precision", precision) if precision else None
+        pattern = known or find_pattern(found.evidence, expected, actual, tolerance)
     return OutputReport(
         path=path,
         shape=shape,
@@ -165,7 +173,10 @@ def _full(expected: Any, actual: Any, tolerance: Tolerance | None, path: str, ex
         total=total,
         mismatched_pct=100.0 * mismatched / total if total else 0.0,
         histogram=found.histogram,
+        pattern=pattern.sentence if pattern else None,
         samples=samples,
+        heatmap=found.heatmap if pattern else None,
+        pattern_kind=pattern.kind if pattern else None,
     )
 
 
@@ -180,19 +191,14 @@ def describe(report: OutputReport) -> str:
     return text
 
 
-def precision_hint(expected: Any, actual: Any, rules: Rules) -> str:
+def precision_hint(found: Analysis, expected: Any, rules: Rules) -> str:
     """Where the errors of a float32 output have the size of TF32 or half precision: that, and the option that allows it."""
-    if dtype_name(expected.dtype) not in ("float32", "complex64"):
+    share = found.error_share
+    if dtype_name(expected.dtype) not in ("float32", "complex64") or share is None or not 3e-5 <= share < 2e-2:
         return ""
-    share = error_share(components(expected), components(actual))
-    if share is None or not 3e-5 <= share < 2e-2:
-        return ""
-    spread = components(actual) != components(expected)
-    if float(spread.float().mean()) < 0.5:
+    if found.differing_share < 0.5:
         return ""
     if share < 1e-3:
         option = "" if rules.tf32 else " If that is allowed, use --precision tf32"
-        return f". The errors have the size of TF32 or float16 rounding ({share:.1e} of the values).{option}"
-    return (
-        f". The errors have the size of bfloat16 rounding ({share:.1e} of the values). If that is allowed, use --dtype bfloat16"
-    )
+        return f"The errors have the size of TF32 or float16 rounding ({share:.1e} of the values).{option}"
+    return f"The errors have the size of bfloat16 rounding ({share:.1e} of the values). If that is allowed, use --dtype bfloat16"

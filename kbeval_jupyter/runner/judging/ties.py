@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..exchange.arena import Arena
     from ..exchange.structure import Leaf
     from ..exchange.tree import TensorNode
+    from ..report import OutputReport
     from .outputs import Comparison
 
 
@@ -35,11 +36,14 @@ def forgive(result: Comparison, tensors: list[tuple[Leaf, TensorNode]], arena: A
             return
     paths = ", ".join(f"output{report.path}" for report in failing)
     result.warnings.append(f"{paths}: other indices than the reference's, but they select equal values (ties); accepted")
-    result.reports = [
-        dataclasses.replace(report, mismatched=0, mismatched_pct=0.0, samples=[]) if report.mismatched else report
-        for report in result.reports
-    ]
+    result.reports = [_accepted(report) if report.mismatched else report for report in result.reports]
     result.reason = ""
+
+
+def _accepted(report: OutputReport) -> OutputReport:
+    return dataclasses.replace(
+        report, mismatched=0, mismatched_pct=0.0, samples=[], pattern=None, pattern_kind=None, heatmap=None
+    )
 
 
 def _selects_equal(source: Any, expected: Any, actual: Any, siblings: list[Any]) -> bool:
