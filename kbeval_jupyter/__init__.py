@@ -6,12 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import aevaluate, astream, evaluate
+    from .comparing import compare
+    from .model.comparison import ComparisonResult
     from .model.result import EvaluationResult
 
-__all__ = ["EvaluationResult", "aevaluate", "astream", "evaluate", "load_ipython_extension", "unload_ipython_extension"]
+__all__ = [
+    "ComparisonResult",
+    "EvaluationResult",
+    "aevaluate",
+    "astream",
+    "compare",
+    "evaluate",
+    "load_ipython_extension",
+    "unload_ipython_extension",
+]
 __version__ = "0.1.0"
 
-_HOMES = {"aevaluate": ".api", "astream": ".api", "evaluate": ".api", "EvaluationResult": ".model.result"}
+_HOMES = {
+    "aevaluate": ".api",
+    "astream": ".api",
+    "compare": ".comparing",
+    "evaluate": ".api",
+    "ComparisonResult": ".model.comparison",
+    "EvaluationResult": ".model.result",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -66,6 +66,12 @@ def _run(words: list[str]) -> int:
     return run(words)
 
 
+def _compare(words: list[str]) -> int:
+    from .cli_compare import compare
+
+    return compare(words)
+
+
 def _targets(words: list[str]) -> int:
     from .targets.config import load_configuration
 
@@ -121,10 +127,17 @@ def _show(words: list[str]) -> int:
     return EXIT_OK
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"run": _run, "targets": _targets, "doctor": _doctor, "show": _show}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "run": _run,
+    "targets": _targets,
+    "doctor": _doctor,
+    "show": _show,
+    "compare": _compare,
+}
 USAGE = """usage: kbeval COMMAND …
 
   run --reference FILE --impl FILE   evaluate an implementation; kbeval run --help lists the options
+  compare --reference FILE FILE …    time several implementations together: who is faster than whom
   targets list|show [NAME]           where evaluations can run
   doctor                             what this machine can do, and what to install for the rest
   show NOTEBOOK                      the results that are saved in a notebook

@@ -214,12 +214,17 @@ def _parser() -> OptionParser:
     return parser
 
 
-def _request(given: Any) -> EvaluationRequest:
+def file_options(given: Any) -> dict[str, Any]:
+    """The options of parsed words, those that name files as paths."""
     options = given_options(given)
     for keyword, value in options.items():
         if value is not None and BY_KEYWORD[keyword].file:
             options[keyword] = Path(value)
-    return build_request(sources.from_path(given.impl), sources.from_path(given.reference), options)
+    return options
+
+
+def _request(given: Any) -> EvaluationRequest:
+    return build_request(sources.from_path(given.impl), sources.from_path(given.reference), file_options(given))
 
 
 @contextlib.contextmanager

@@ -15,9 +15,10 @@ from IPython.core.magic import Magics, cell_magic, line_cell_magic, magics_class
 
 from kbeval_jupyter import api, sources
 from kbeval_jupyter.errors import KernelBenchError, RequestError
+from kbeval_jupyter.model.comparison import from_evaluation
 from kbeval_jupyter.model.result import EvaluationResult
 from kbeval_jupyter.notebook import argument_line, hybrid
-from kbeval_jupyter.notebook.commands import REPLAY, Commands, is_command
+from kbeval_jupyter.notebook.commands import COMPARE, REPLAY, Commands, is_command
 from kbeval_jupyter.notebook.completion import Completion
 from kbeval_jupyter.notebook.displayed_results import DisplayedResults
 from kbeval_jupyter.notebook.help import help_text
@@ -139,6 +140,9 @@ class KernelBenchMagics(Magics):  # type: ignore[misc]  # IPython is not checked
             request = self._commands.replay(words[1:])
             case, trial = request.replay or ("", 0)
             return self._launch(request, quiet=True, value=lambda result: ReplayedTrial(case, trial, result))
+        if words[0] == COMPARE:
+            request = self._commands.compare(words[1:], self._parser)
+            return self._launch(request, quiet=True, value=from_evaluation)
         answer = self._commands.run(words)
         if isinstance(answer, str):
             self._say(answer)
@@ -245,7 +249,7 @@ def has_page(shell: Any) -> bool:
 
 def _runs_evaluation(line: str) -> bool:
     words = line.split()
-    return not is_command(words) or words[0] == REPLAY
+    return not is_command(words) or words[0] in (REPLAY, COMPARE)
 
 
 class Extension:

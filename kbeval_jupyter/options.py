@@ -149,7 +149,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("atol", "absolute tolerance (default: by dtype)", _number(zero=True), "atol", "X"),
     Option("trials", "checks of each case, with fresh inputs (default 3)", _whole_number(1), "trials", "N"),
     Option("budget", "seconds to measure (default 5)", _number(zero=False), "budget_s", "S"),
-    Option("vs", "time it together with an earlier implementation: a label, a file, or torch.compile", _rival, "rivals", "LABEL|FILE", file=True),
+    Option("vs", "time it against an earlier one: a label, a file, or torch.compile", _rival, "rivals", "LABEL|FILE", file=True),
     Option("confirm", "measure again in fresh processes where it is faster", _flag, "confirm"),
     Option("timeout", "seconds for the whole run on the target (default 600)", _number(zero=False), "timeout_s", "S"),
     Option("build-timeout", "seconds for building extensions (default 600)", _number(zero=False), "build_timeout_s", "S"),

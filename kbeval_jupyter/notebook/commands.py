@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
+from kbeval_jupyter.comparing import comparison_request
 from kbeval_jupyter.errors import RequestError, unknown_name
 from kbeval_jupyter.notebook.replay import replay_request
+from kbeval_jupyter.options import given_options
 from kbeval_jupyter.rendering.text import table
 from kbeval_jupyter.targets.config import load_configuration
 
@@ -16,10 +19,11 @@ if TYPE_CHECKING:
     from kbeval_jupyter.model.result import EvaluationResult
     from kbeval_jupyter.notebook.history import History
     from kbeval_jupyter.notebook.saved_problems import SavedProblems
+    from kbeval_jupyter.options import OptionParser
 
-REPLAY = "replay"
-NAMES = ("targets", "problems", "history", "show", "cancel", REPLAY)
-LATER = frozenset({"compare", "attach", "leases", "sweep"})
+REPLAY, COMPARE = "replay", "compare"
+NAMES = ("targets", "problems", "history", "show", "cancel", REPLAY, COMPARE)
+LATER = frozenset({"attach", "leases", "sweep"})
 
 
 def is_command(words: list[str]) -> bool:
@@ -56,6 +60,27 @@ class Commands:
         entry, result = self._history.finished(key)
         trial = place.pop() if place and place[-1].isdigit() and not self._is_case(result, place[-1], len(place)) else None
         return replay_request(entry.request, result, place[0] if place else None, int(trial) if trial is not None else None)
+
+    def compare(self, words: list[str], parser: OptionParser) -> EvaluationRequest:
+        """The request of ``compare LABEL|FILE … [--ref NAME|FILE] [options]``; raises RequestError.
+
+        What was evaluated keeps its problem and options; all must be of one problem. ``parser`` reads the options.
+        """
+        names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
+        options = parser.parse(words[len(names) :])
+        sides = [self._history.rival(name) for name in names]
+        entries = [entry for entry in map(self._history.known, names) if entry is not None]
+        base = entries[0].request if entries else None
+        for entry in entries:
+            if base is not None and entry.request.reference.text != base.reference.text:
+                raise RequestError(f"{entry.label} is not of the same problem as {entries[0].label}")
+        given = given_options(options)
+        if base is not None and options.ref is None:
+            return comparison_request(sides, base.reference, given, base)
+        reference, problem = self._problems.reference(options.ref)
+        given["cases"] = self._problems.find_cases(options.cases) if options.cases else self._problems.cases.get(problem)
+        given["inputs"] = self._problems.find_inputs(options.inputs) if options.inputs else self._problems.inputs.get(problem)
+        return comparison_request(sides, reference, given, problem_name=problem)
 
     @staticmethod
     def _is_case(result: EvaluationResult, word: str, words: int) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CELL, LINE = "%%kernelbench", "%kernelbench"
 _NAMING = ("%%kernelref", "%%kernelcases", "%%kernelinputs")
-_LABEL_COMMANDS = ("show", "cancel", "replay")
+_LABEL_COMMANDS = ("show", "cancel", "replay", "compare")
 
 
 class Completion:

@@ -24,6 +24,7 @@ _COMMANDS = {
     "show": "ID|LABEL: show a result again",
     "cancel": "[ID|LABEL]: stop one, or all that run",
     "replay": "ID|LABEL [case] [trial]: run a failed trial again; the value has .inputs .expected .actual",
+    "compare": "LABEL|FILE … [--ref NAME] [--budget S]: time several together, and say who is faster than whom",
 }
 
 

@@ -69,14 +69,21 @@ class History:
         """The implementation of an entry (by label, id or number), of a file, or torch.compile; raises RequestError."""
         if key == TORCH_COMPILE:
             return RivalSource(TORCH_COMPILE, None)
+        entry = self.known(key)
+        if entry is not None:
+            return RivalSource(entry.label, entry.request.implementation, entry.request.files)
+        if not ("/" in key or "." in key or Path(key).exists()):
+            labels = dict.fromkeys([*(entry.label for entry in self.entries), TORCH_COMPILE])
+            raise RequestError(f"{unknown_name('implementation', key, labels)}, or a file")
+        source = sources.from_path(key)
+        return RivalSource(source.name, source)
+
+    def known(self, key: str) -> Entry | None:
+        """What ``find`` finds, or None."""
         try:
-            entry = self.find(key)
-        except RequestError as error:
-            if not ("/" in key or "." in key or Path(key).exists()):
-                raise RequestError(f"{error.message}, a file, or {TORCH_COMPILE}") from error
-            source = sources.from_path(key)
-            return RivalSource(source.name, source)
-        return RivalSource(entry.label, entry.request.implementation, entry.request.files)
+            return self.find(key)
+        except RequestError:
+            return None
 
     def finished(self, key: str) -> tuple[Entry, EvaluationResult]:
         """The entry with its result; raises RequestError while it runs."""

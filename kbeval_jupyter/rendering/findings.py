@@ -9,7 +9,9 @@ from kbeval_jupyter.rendering import units
 from kbeval_jupyter.runner.report import (
     BenchmarkReport,
     CaseReport,
+    CaseTiming,
     Claim,
+    ComparisonReport,
     CorrectnessReport,
     DefenseReport,
     DeviceInfo,
@@ -158,6 +160,27 @@ def speed_sentence(benchmark: BenchmarkReport) -> str | None:
     claims = ", ".join(f"{count} {words}" for words, count in counts if count)
     worst = f"; worst: {benchmark.worst_case}" if benchmark.worst_case else ""
     return f"{units.ratio(benchmark.geomean_speedup)} the reference's speed over {len(speedups)} cases: {claims}{worst}"
+
+
+def comparison_sentence(report: ComparisonReport) -> str:
+    """How the implementation does against its baseline, the number first; or why that is not known."""
+    baseline = f"{report.baseline} (whose outputs are wrong)" if report.baseline_right is False else report.baseline
+    speedup = report.speedup
+    if speedup is None:
+        why = (
+            report.baseline_reason
+            or next((case.reason for case in report.cases if case.reason), "")
+            or "not all cases were timed"
+        )
+        return f"no comparison with {baseline}: {why}"
+    over = f" over {len(report.cases)} cases" if len(report.cases) > 1 else ""
+    claim = CLAIMS[speedup.claim]
+    return f"{units.ratio(speedup.estimate)} the speed of {baseline}{over}: {claim} (95 % interval {interval(speedup)})"
+
+
+def confirmation(timing: CaseTiming) -> str:
+    """What a second measurement said of a winner; "" where there was none."""
+    return "" if timing.confirmed is None else "confirmed in fresh processes" if timing.confirmed else "not confirmed"
 
 
 def interval(speedup: Speedup) -> str:

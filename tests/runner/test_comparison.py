@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kbeval_jupyter import EvaluationResult, evaluate
-from kbeval_jupyter.runner.report import Claim, ComparisonReport
 from kbeval_jupyter.runner.timing.speedup import mean_speedup, paired_speedup
 from kbeval_jupyter.runner.timing.timed_crew import creation_order
+
+if TYPE_CHECKING:
+    from kbeval_jupyter.runner.report import Claim, ComparisonReport
 
 WORK = """
 import torch
@@ -76,7 +78,8 @@ def test_vs_measures_without_benchmark_being_asked_for(faster: tuple[EvaluationR
 
 
 def test_the_baseline_against_the_reference_is_told_too(faster: tuple[EvaluationResult, ComparisonReport]) -> None:
-    (other,) = faster[0].further_comparisons
+    own, other = faster[0].further_comparisons
+    assert (own.implementation, own.baseline, own.claim) == ("implementation", "reference", "FASTER")
     assert (other.implementation, other.baseline) == ("baseline", "reference")
     assert other.claim in ("SAME", "AMBIGUOUS")
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kbeval_jupyter.runner.judging.reference import CaseInput
-from kbeval_jupyter.runner.report import CaseTiming
 from kbeval_jupyter.runner.timing.stopping import NOISE_STABLE, TIME_LIMIT
 from kbeval_jupyter.runner.timing.timed_group import Measured
 from kbeval_jupyter.runner.timing.timed_worker import Sample
-from kbeval_jupyter.runner.timing.timing_report import TimedCase, case_timing, comparison, Remark
+from kbeval_jupyter.runner.timing.timing_report import TimedCase, case_timing
 from kbeval_jupyter.runner.timing.wall_clock import disagreement
+
+if TYPE_CHECKING:
+    from kbeval_jupyter.runner.report import CaseTiming
 
 CASE = CaseInput("large", {"n": 3})
 

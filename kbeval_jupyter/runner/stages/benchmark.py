@@ -37,7 +37,7 @@ class BenchmarkStage:
 
     def total(self, context: StageContext) -> int:
         """Cases in all process groups."""
-        return PROCESS_GROUPS * len(context.problem.cases)
+        return PROCESS_GROUPS * len(context.problem.timed_cases)
 
     def run(self, context: StageContext) -> StageOutcome:
         """Measure, report every case, keep all samples as an artifact. Raises InvalidReference."""
@@ -132,7 +132,7 @@ class _Run:
     # --- what is said ------------------------------------------------------------------------------------------------------
 
     def _progress(self, done: float, text: str) -> None:
-        self.context.progress("benchmark", done, PROCESS_GROUPS * len(self.context.problem.cases), text)
+        self.context.progress("benchmark", done, PROCESS_GROUPS * len(self.context.problem.timed_cases), text)
 
     def _say_how(self, crew: TimedCrew) -> None:
         """How it is measured: method, bytes flushed, stop rule."""
@@ -166,10 +166,10 @@ class _Run:
         self.context.emit(wire.ArtifactSaved(save_artifact(self.context.run_dir, "benchmark_samples.json", data.encode())))
 
     def _comparisons(self, cases: list[TimedCase]) -> list[ComparisonReport]:
-        """The implementation against every rival, the rivals against each other, and each of them against the reference."""
+        """The implementation against every rival, the rivals against each other, and all against the reference."""
         rivals = [rival.role for rival in self.context.plan.rivals]
         pairs = [*(("implementation", role) for role in rivals), *itertools.combinations(rivals, 2)]
-        pairs += [(role, "reference") for role in rivals]
+        pairs += [(role, "reference") for role in ("implementation", *rivals) if rivals]
         return [comparison(cases, role, base, self.labels, self.remarks) for role, base in pairs]
 
     def _failed(self, failure: TimedCallFailed) -> StageOutcome:
