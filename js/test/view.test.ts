@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { EvaluationResult, Snapshot } from '../src/contract';
+import type { EvaluationResult, Heatmap, Snapshot } from '../src/contract';
 import type { Listener } from '../src/hosts/host';
 import createWidget from '../src/hosts/widget';
 import { LogBuffer } from '../src/log/buffer';
 import { h, patch } from '../src/view/dom';
 import { renderFrozen } from '../src/view/frozen';
+import { heatmapPixels } from '../src/view/heatmap';
 import { LiveView } from '../src/view/live';
 
 const modules = import.meta.glob<EvaluationResult>('../../tests/golden/*.json', { eager: true, import: 'default' });
@@ -75,6 +76,30 @@ const snapshot = (change: Partial<Snapshot> = {}): Snapshot => ({
   ],
   result: { ...get('incorrect'), verdict: 'not_checked', reason: '' },
   ...change,
+});
+
+describe('the heatmap', () => {
+  const heatmap: Heatmap = { rows: 2, cols: 2, reduce: 'max', data: [0, 2, 0.002, null], row_step: 64, col_step: 256 };
+
+  it('shows the largest error most, what counts as right not at all, and marks what is not finite', () => {
+    const pixels = heatmapPixels(heatmap);
+    expect([...pixels].filter((_, i) => i % 4 === 3)).toEqual([0, 255, 51, 255]);
+    expect([...pixels.slice(12, 15)]).not.toEqual([...pixels.slice(4, 7)]);
+  });
+
+  it('stands with the sentence of the pattern before the figures, and is another element for other data', () => {
+    const result = get('incorrect');
+    const output = result.correctness?.cases.find((trial) => trial.status === 'failed')?.outputs[0];
+    if (!output) throw new Error('the golden result has a wrong output');
+    Object.assign(output, { pattern: 'The last column is wrong.', pattern_kind: 'tail', heatmap });
+    const wrong = renderFrozen(result).querySelector('.kb-output[data-tone=bad]');
+    expect(text(wrong?.querySelector('.kb-pattern'))).toBe('The last column is wrong.');
+    const canvas = wrong?.querySelector('canvas');
+    expect([canvas?.width, canvas?.height, canvas?.getAttribute('aria-label')]).toEqual([2, 2, 'The last column is wrong.']);
+    output.mismatched += 1;
+    const other = renderFrozen(result).querySelector('canvas');
+    expect(other?.getAttribute('data-key')).not.toBe(canvas?.getAttribute('data-key'));
+  });
 });
 
 describe('a running evaluation', () => {

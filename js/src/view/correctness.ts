@@ -1,5 +1,6 @@
 import type { CaseReport, ElementSample, EvaluationResult, OutputReport } from '../contract';
 import { type Child, h } from './dom';
+import { renderHeatmap } from './heatmap';
 import { formatCount, formatIndex, formatNumber, formatParams, formatPercent, plural } from './units';
 
 interface CaseGroup {
@@ -95,8 +96,9 @@ function renderOutput(output: OutputReport): HTMLElement {
       h('span', { class: 'kb-share' }, wrong ? shareText(output) : 'right'),
       h('span', { class: 'kb-bar', 'aria-hidden': 'true' }, h('span', { style: `width:${wrongWidth(output)}%` })),
     ),
+    output.pattern && h('p', { class: 'kb-pattern' }, output.pattern),
     renderFigures(output),
-    h('div', { class: 'kb-evidence' }, renderSamples(output.samples), renderHistogram(output.histogram)),
+    h('div', { class: 'kb-evidence' }, renderHeatmap(output), renderSamples(output.samples), renderHistogram(output.histogram)),
   );
 }
 
@@ -116,7 +118,6 @@ function renderFigures(output: OutputReport): HTMLElement {
     ['mean relative', formatNumber(output.mean_rel)],
     ['allowed', allowed(output)],
   ];
-  if (output.pattern) figures.push(['pattern', output.pattern]);
   return renderFacts(figures);
 }
 
