@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kbeval_jupyter.rendering import findings, units
+from kbeval_jupyter.rendering import findings, heatmap, units
 from kbeval_jupyter.rendering import html_elements as el
 from kbeval_jupyter.rendering.text import strip_control
 
 if TYPE_CHECKING:
     from kbeval_jupyter.model.result import EvaluationResult
-    from kbeval_jupyter.runner.report import BenchmarkReport, CaseTiming, CorrectnessReport, DefenseReport, OutputReport, TimingStats
+    from kbeval_jupyter.runner.report import (
+        BenchmarkReport,
+        CaseTiming,
+        ComparisonReport,
+        CorrectnessReport,
+        DefenseReport,
+        OutputReport,
+        TimingStats,
+    )
 
 LIMIT_BYTES = 50_000
 _COLOURS = {findings.GOOD: "#1a7f37", findings.BAD: "#cf222e", findings.DOUBTFUL: "#9a6700", findings.NEUTRAL: "#656d76"}
@@ -36,6 +44,7 @@ def _page(result: EvaluationResult, case_limit: int, log_limit: int, sample_limi
         _head(result, colour),
         _wrong(result.correctness, sample_limit),
         _benchmark(result.benchmark, case_limit),
+        _comparison(result.comparison, case_limit),
         _defense(result.defense),
         _notes(result),
         _folded(result, case_limit, log_limit),
@@ -71,9 +80,11 @@ def _wrong(correctness: CorrectnessReport | None, sample_limit: int) -> str:
         return "".join(el.div(el.text(line)) for line in lines)
     parts = [
         el.heading("Where it is wrong"),
+        el.div(el.text(wrong.output.pattern, 500), _BOLD) if wrong.output.pattern else "",
         el.div(el.text(wrong.place)),
         el.div(el.text(wrong.extent)),
         el.div(el.text(wrong.errors)),
+        heatmap.html(wrong.output),
         _samples(wrong.output, sample_limit),
         _histogram(wrong.output),
     ]
@@ -120,6 +131,25 @@ def _benchmark(benchmark: BenchmarkReport | None, limit: int) -> str:
     )
 
 
+def _comparison(report: ComparisonReport | None, limit: int) -> str:
+    if report is None:
+        return ""
+    rows = [
+        [
+            el.text(case.name, 80),
+            el.text(findings.median_and_spread(case.baseline, case.reason), 200),
+            f"{units.ratio(case.speedup.estimate)} ({findings.interval(case.speedup)})" if case.speedup else "",
+            findings.CLAIMS[case.speedup.claim] if case.speedup else "",
+        ]
+        for case in report.cases[:limit]
+    ]
+    heads = ["case", el.text(report.baseline, 60), "speedup", ""]
+    table = el.table(heads, rows) if report.speedup else ""
+    return (
+        el.heading(el.text(f"Against {report.baseline}", 80)) + el.div(el.text(findings.comparison_sentence(report), 400)) + table
+    )
+
+
 def _timing(case: CaseTiming) -> str:
     longest_ms = max((s.q3_ms or s.median_ms or 0.0 for s in (case.implementation, case.reference) if s), default=0.0)
     title = el.span(el.text(case.name, 80), "font-weight:600")
@@ -128,6 +158,7 @@ def _timing(case: CaseTiming) -> str:
     if case.speedup is not None:
         claim = f"{units.ratio(case.speedup.estimate)} {findings.CLAIMS[case.speedup.claim]}"
         title += f" · {el.span(el.text(claim), 'font-weight:600')} {el.quiet(el.text(f'({findings.interval(case.speedup)})'))}"
+        title += f" · {findings.confirmation(case)}" if case.confirmed is not None else ""
     sides = _side("implementation", case.implementation, longest_ms, _IMPLEMENTATION, case.reason)
     sides += _side("reference", case.reference, longest_ms, _REFERENCE, case.reason if case.implementation else "")
     return el.div(el.div(title) + sides, "margin-top:6px")
@@ -151,7 +182,9 @@ def _defense(report: DefenseReport | None) -> str:
     if report is None:
         return ""
     *failed, count = findings.defense_lines(report)
-    rows = [[el.text(check.name, 40), "passed" if check.passed else "failed", el.text(check.message, 300)] for check in report.checks]
+    rows = [
+        [el.text(check.name, 40), "passed" if check.passed else "failed", el.text(check.message, 300)] for check in report.checks
+    ]
     content = el.table(["check", "", "finding"], rows)
     found = "".join(el.div(el.text(line, 500), _BOLD) for line in failed)
     return el.heading("Defense") + found + el.details(el.quiet(el.text(count, 500)), content)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
+from kbeval_jupyter.model.comparison import ComparisonResult
 from kbeval_jupyter.model.result import MIME_TYPE, EvaluationResult
-from kbeval_jupyter.rendering import html, text
+from kbeval_jupyter.rendering import comparison, heatmap, html, text
+from kbeval_jupyter.runner.report import Heatmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +45,7 @@ def register(shell: Any) -> None:
     """Teach an IPython shell to show results as this bundle."""
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(EvaluationResult, lambda result, **_selection: bundle(result))
+    formatter.for_type(ComparisonResult, lambda result, **_selection: comparison.bundle(result))
 
 
 _NOTES_KEPT = 100
@@ -52,14 +56,35 @@ def _size_bytes(data: dict[str, Any]) -> int:
 
 
 def _fewer_samples(keep: int) -> Callable[[dict[str, Any]], str]:
+    def cut(side: dict[str, Any] | None) -> str:
+        samples = (side or {}).get("samples_ms", [])
+        if side is None or len(samples) <= keep:
+            return ""
+        side["samples_ms"] = [samples[i * len(samples) // keep] for i in range(keep)]
+        return f"{keep} timing samples a case"
+
     def thin(data: dict[str, Any]) -> str:
         said = ""
         for case in (data.get("benchmark") or {}).get("cases", []):
             for side in ("implementation", "reference"):
-                samples = (case[side] or {}).get("samples_ms", [])
-                if len(samples) > keep:
-                    case[side]["samples_ms"] = [samples[i * len(samples) // keep] for i in range(keep)]
-                    said = f"{keep} timing samples a case"
+                said = cut(case[side]) or said
+        for report in filter(None, [data.get("comparison"), *data.get("further_comparisons", [])]):
+            for case in report["cases"]:
+                said = cut(case["baseline"]) or said
+        return said
+
+    return thin
+
+
+def _smaller_heatmaps(cells: int) -> Callable[[dict[str, Any]], str]:
+    def thin(data: dict[str, Any]) -> str:
+        said = ""
+        for case in (data.get("correctness") or {}).get("cases", []):
+            for output in case["outputs"]:
+                old = output.get("heatmap")
+                if old and max(old["rows"], old["cols"]) > cells:
+                    output["heatmap"] = dataclasses.asdict(heatmap.reduced(Heatmap(**old), cells))
+                    said = f"heatmaps of {cells} cells a side"
         return said
 
     return thin
@@ -124,6 +149,8 @@ def _short_texts(data: dict[str, Any]) -> str:
 _THINNERS: tuple[Callable[[dict[str, Any]], str], ...] = (
     _fewer_samples(250),
     _fewer_samples(60),
+    _smaller_heatmaps(64),
+    _smaller_heatmaps(32),
     _without_heatmaps,
     _short_log,
     _fewer_trials(40),

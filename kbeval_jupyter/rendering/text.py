@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kbeval_jupyter.model.result import EvaluationResult
-    from kbeval_jupyter.runner.report import BenchmarkReport, CaseTiming, CorrectnessReport
+    from kbeval_jupyter.runner.report import BenchmarkReport, CaseTiming, ComparisonReport, CorrectnessReport
 
 _MARKS = {findings.GOOD: "✓", findings.BAD: "✗", findings.DOUBTFUL: "!", findings.NEUTRAL: "○"}
 _LABEL_WIDTH = 11
@@ -28,6 +28,7 @@ def render(result: EvaluationResult) -> str:
     lines += [f"  {line}" for line in (findings.headline(result), *findings.explanation(result))]
     lines += _wrong(result.correctness)
     lines += _benchmark(result.benchmark)
+    lines += _comparison(result.comparison)
     lines.append("")
     if result.correctness is not None:
         lines += _labelled("trials", [findings.trials_sentence(result.correctness)])
@@ -68,7 +69,8 @@ def _wrong(correctness: CorrectnessReport | None) -> list[str]:
     if wrong is None:
         others = [f"case {case.name}, trial {case.trial}: {case.reason}" for case in findings.failed_trials(correctness)]
         return ["", *_labelled("failed", others[:_FAILED_TRIALS])] if others else []
-    lines = ["", *_labelled("where", [wrong.place, wrong.extent]), *_labelled("errors", [wrong.errors])]
+    pattern = _labelled("pattern", [wrong.output.pattern] if wrong.output.pattern else [])
+    lines = ["", *pattern, *_labelled("where", [wrong.place, wrong.extent]), *_labelled("errors", [wrong.errors])]
     if wrong.output.samples:
         rows = [("index", "expected", "actual", "|error|")]
         rows += [(str(s.index), s.expected, s.actual, units.number(s.abs)) for s in wrong.output.samples]
@@ -87,12 +89,23 @@ def _benchmark(benchmark: BenchmarkReport | None) -> list[str]:
     return [*([f"  {sentence}"] if sentence else []), "", *table(rows), *more]
 
 
+def _comparison(report: ComparisonReport | None) -> list[str]:
+    if report is None:
+        return []
+    rows = [("case", report.baseline, "speedup", "")]
+    for case in report.cases[:_TIMED_CASES]:
+        speedup = f"{units.ratio(case.speedup.estimate)} [{findings.interval(case.speedup)}]" if case.speedup else ""
+        claim = findings.CLAIMS[case.speedup.claim] if case.speedup else ""
+        rows.append((case.name, findings.median_and_spread(case.baseline, case.reason), speedup, claim))
+    return ["", f"  {findings.comparison_sentence(report)}", *(table(rows) if report.speedup else [])]
+
+
 def _timing_row(case: CaseTiming) -> tuple[str, str, str, str, str]:
     remarks = [*findings.timing_remarks(case.implementation), *findings.timing_remarks(case.reference)]
     speedup = ""
     if case.speedup is not None:
         speedup = f"{units.ratio(case.speedup.estimate)} [{findings.interval(case.speedup)}]"
-        remarks.insert(0, findings.CLAIMS[case.speedup.claim])
+        remarks[:0] = [findings.CLAIMS[case.speedup.claim], *filter(None, [findings.confirmation(case)])]
     return (
         case.name,
         findings.median_and_spread(case.implementation, case.reason),
