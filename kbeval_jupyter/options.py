@@ -139,7 +139,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("benchmark", "measure too, once the results are right", _flag),
     Option("defensive", "look for cheats before measuring: named checks, a failed one rejects", _flag),
     Option("inputs", "a file that overrides get_inputs, get_init_inputs or generate_input", _inputs, "inputs", "FILE", file=True),
-    Option("cases", "test cases of the functional format: a JSON list of objects", _cases, "cases", "FILE", file=True),
+    Option("cases", "cases of the functional format: a JSON list of objects, or a task.yml", _cases, "cases", "FILE", file=True),
     Option("seed", "fixes weights and generators (default 42)", _whole_number(0), "seed", "N"),
     Option("gpu-id", "which GPU of the target", _whole_number(0), "gpu_id", "N"),
     Option("dtype", "convert floating-point inputs and weights", _text, "dtype", choices=DTYPES),

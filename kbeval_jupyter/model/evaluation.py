@@ -16,6 +16,7 @@ from kbeval_jupyter.runner.report import (
     CaseReport,
     CaseTiming,
     ComparisonReport,
+    DeviceState,
     CorrectnessReport,
     DefenseCheck,
     DefenseReport,
@@ -80,6 +81,7 @@ class Evaluation:
         self._reports: list[CaseReport] = []
         self._defense: list[DefenseCheck] = []
         self._benchmark: wire.BenchmarkStarted | None = None
+        self._states: list[DeviceState] = []
         self._timings: list[CaseTiming] = []
         self._comparisons: list[ComparisonReport] = []
         self._notes: list[NoteReport] = list(notes)
@@ -166,6 +168,9 @@ class Evaluation:
     def _on_benchmark_started(self, event: wire.BenchmarkStarted) -> None:
         self._benchmark = event
 
+    def _on_device_observed(self, event: wire.DeviceObserved) -> None:
+        self._states.append(event.state)
+
     def _on_case_timed(self, event: wire.CaseTimed) -> None:
         self._timings.append(event.timing)
 
@@ -222,7 +227,8 @@ class Evaluation:
         """Every trial of every case counts once; those that were planned and not reached did not pass."""
         if not self._reports:
             return None
-        planned = 1 if self._plan.replay else max(1, len(self._plan.problem.cases)) * self._plan.trials
+        plan = self._plan
+        planned = 1 if plan.replay else sum(wire.trials_of(plan, case.checked) for case in plan.problem.cases) or plan.trials
         passed = sum(report.status == "passed" for report in self._reports)
         total = max(planned, len(self._reports))
         return CorrectnessReport(passed, total, passed / total, self._weights, list(self._reports))
@@ -242,6 +248,8 @@ class Evaluation:
             cases=timings,
             geomean_speedup=_geometric_mean(estimates.values()) if complete else None,
             worst_case=min(estimates, key=lambda name: estimates[name]) if estimates else None,
+            states=list(self._states),
+            precision=started.precision,
         )
 
 

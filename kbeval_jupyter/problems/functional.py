@@ -8,7 +8,7 @@ from kbeval_jupyter.errors import RequestError
 from kbeval_jupyter.runner.wire import Entry, ProblemSpec
 
 from .base import parameters, require
-from .cases import named_cases
+from .cases import arguments, named_cases
 
 if TYPE_CHECKING:
     import ast
@@ -63,10 +63,12 @@ def _check_arguments(signature: ast.arguments | None, cases: list[dict[str, Any]
     if cases is None and required:
         raise RequestError(
             f"the problem needs test cases: {takes}",
-            'give --cases FILE, a JSON list such as [{"' + required[0] + '": 1024}], or save them with %%kernelcases',
+            'give --cases FILE, a JSON list such as [{"'
+            + required[0]
+            + '": 1024}] or a task.yml, or save them with %%kernelcases',
         )
     for number, case in enumerate(cases or [], 1):
-        given = [key for key in case if key != "name"]
+        given = list(arguments(case))
         unknown = [key for key in given if key not in names] if signature.kwarg is None else []
         missing = [name for name in required if name not in given]
         if unknown or missing:

@@ -12,6 +12,7 @@ from kbeval_jupyter.model.problem import Problem
 from kbeval_jupyter.model.result import NoteReport
 from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec, Rival
 
+from . import task_files
 from .base import Format, absence
 from .functional import Functional
 from .kernelbench import KernelBench
@@ -28,9 +29,16 @@ def load(request: EvaluationRequest) -> Problem:
     """The problem of a request; raises RequestError where the request, not the implementation, is wrong."""
     reference = parse_reference(request.reference)
     fmt = find_format(reference, request.format)
+    functional = isinstance(fmt, Functional)
+    task = task_files.find(request.reference) if functional else None
+    said = []
+    if task is not None and request.cases is None:
+        cases, text = task_files.cases_of(task)
+        request = dataclasses.replace(request, cases=cases)
+        said.append(NoteReport("cases", text))
     spec = fmt.load(reference, request)
     fault, notes = _check_implementation(request.implementation, fmt)
-    folders = _Folders(request)
+    folders = _Folders(request, task, shares=functional)
     spec = dataclasses.replace(
         spec,
         name=spec.name or request.reference.name.removesuffix(".py"),
@@ -40,7 +48,7 @@ def load(request: EvaluationRequest) -> Problem:
     if request.inputs is not None:
         spec = _override_inputs(spec, request.inputs, fmt, folders)
     rivals = [_add_rival(rival, number, spec, fmt, folders) for number, rival in enumerate(request.rivals, 1)]
-    return Problem(spec, folders.files(), [*notes, *folders.notes], fault, rivals=rivals)
+    return Problem(spec, folders.files(), [*said, *notes, *folders.notes], fault, rivals=rivals)
 
 
 def parse_reference(source: Source) -> Module:
@@ -127,17 +135,21 @@ def _override_inputs(spec: ProblemSpec, inputs: Source, fmt: Format, folders: _F
 class _Folders:
     """The two folders of the run directory: what only the judge sees, and what the implementation's workers see."""
 
-    def __init__(self, request: EvaluationRequest) -> None:
+    def __init__(self, request: EvaluationRequest, task: Path | None, *, shares: bool) -> None:
+        self._shares = shares  # modules of the problem that an implementation imports
         self.notes: list[NoteReport] = []
         self._reference: dict[PurePosixPath, bytes] = {}
         self._implementation: dict[PurePosixPath, bytes] = {}
         self.reference_module = self._add_source(self._reference, request.reference, "reference.py")
+        if task is not None:
+            self._add_from_elsewhere(task_files.modules_elsewhere(task))
         self._rivals: dict[int, dict[PurePosixPath, bytes]] = {}
         # The reference itself never goes to the implementation's side, whatever its text names.
         self._hidden = [source.path for source in (request.reference, request.inputs) if source and source.path]
         self.implementation_module = self._add_source(
             self._implementation, request.implementation, "implementation.py", request.files, self._hidden
         )
+        self._add_shared(self._implementation, self.implementation_module)
 
     def add_inputs(self, source: Source) -> str:
         """Lay the custom inputs beside the reference; their path there."""
@@ -145,7 +157,25 @@ class _Folders:
 
     def add_rival(self, source: Source, number: int, patterns: tuple[str, ...]) -> str:
         """Lay a rival into a folder of its own; its path there."""
-        return self._add_source(self._rivals.setdefault(number, {}), source, "implementation.py", patterns, self._hidden)
+        folder = self._rivals.setdefault(number, {})
+        module = self._add_source(folder, source, "implementation.py", patterns, self._hidden)
+        self._add_shared(folder, module)
+        return module
+
+    def _add_from_elsewhere(self, modules: dict[str, Path]) -> None:
+        """Modules of other folders that a task.yml puts beside the reference, where something imports them."""
+        imported = {name for data in list(self._reference.values()) for name in task_files.imported_modules(data)}
+        for name, path in modules.items():
+            if name.removesuffix(".py") in imported:
+                self._reference.setdefault(PurePosixPath(name), path.read_bytes())
+
+    def _add_shared(self, folder: dict[PurePosixPath, bytes], module: str) -> None:
+        """Modules of the problem that an implementation imports and does not bring itself."""
+        if not self._shares:
+            return
+        own = folder[PurePosixPath(module)]
+        for path, data in task_files.shared_modules(own, self._reference, PurePosixPath(self.reference_module)).items():
+            folder.setdefault(path, data)
 
     def files(self) -> list[PlanFile]:
         """Everything, ready for the plan."""

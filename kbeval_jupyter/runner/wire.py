@@ -21,6 +21,7 @@ from .report import (
     ComparisonReport,
     DefenseCheck,
     DeviceInfo,
+    DeviceState,
     Failure,
     IsolationLayer,
     StageName,
@@ -73,10 +74,15 @@ class Rival:
 
 @dataclass(frozen=True)
 class Case:
-    """One set of arguments of a problem. ``params`` are the keyword arguments of the input function."""
+    """One set of arguments of a problem. ``params`` are the keyword arguments of the input function.
+
+    ``checked``: the correctness stage makes all trials with it; ``timed``: the benchmark times it, after one trial at least.
+    """
 
     name: str
     params: dict[str, Any] = field(default_factory=dict)
+    checked: bool = True
+    timed: bool = True
 
 
 @dataclass(frozen=True)
@@ -149,6 +155,11 @@ class Plan:
     grace_s: float = 0.0  # how long to go on when the client is gone
     run_root: str | None = None  # where run directories are made; None: the runner's default
     wire: int = WIRE_VERSION
+
+
+def trials_of(plan: Plan, checked: bool) -> int:
+    """How many trials the correctness stage makes with a case: all, or the one that what is timed must pass."""
+    return plan.trials if checked else int("benchmark" in plan.stages)
 
 
 def files_below(plan: Plan, folder: str) -> list[tuple[str, str]]:
@@ -270,6 +281,15 @@ class BenchmarkStarted:
     method: str
     flush_bytes: int
     stop_rule: str
+    precision: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DeviceObserved:
+    """What the device did before the benchmark, or during it."""
+
+    kind: ClassVar[str] = "device_observed"
+    state: DeviceState
 
 
 @dataclass(frozen=True)
@@ -318,7 +338,7 @@ EVENTS: dict[str, type] = {
     cls.kind: cls
     for cls in (
         Started, Note, Log, StageStarted, Progress, StageFinished, WeightsMatched, CaseChecked,
-        DefenseChecked, BenchmarkStarted, CaseTimed, Compared, ArtifactSaved, Heartbeat, Finished,
+        DefenseChecked, BenchmarkStarted, DeviceObserved, CaseTimed, Compared, ArtifactSaved, Heartbeat, Finished,
     )
 }  # fmt: skip
 

@@ -21,7 +21,14 @@ benchmarks:
         ('[{"n": 1}, {"n": 2, "name": "two"}]', [{"n": 1}, {"n": 2, "name": "two"}]),
         ("[{'n': 1, 'causal': True, 'mask': None}]", [{"n": 1, "causal": True, "mask": None}]),
         ("  [{'n': (1, 2)}]\n", [{"n": (1, 2)}]),
-        (TASK_YML, [{"size": 127, "causal": True}, {"size": 128, "causal": False}]),
+        (
+            TASK_YML,
+            [
+                {"size": 127, "causal": True, "for": "tests"},
+                {"size": 128, "causal": False, "for": "tests"},
+                {"size": 4096, "causal": True, "for": "benchmarks"},
+            ],
+        ),
         ('- {"n": 1}\n- {"n": 2}\n', [{"n": 1}, {"n": 2}]),
         ("[{}]", [{}]),
     ],
@@ -44,6 +51,11 @@ def test_forms_that_are_read(text: str, cases: list[object]) -> None:
         ('[{"n": 1, "name": 3}]', "its name must be text"),
         ("[{'n': {1, 2}}]", "value that JSON cannot carry"),
         ("[{'n': 1e999}]", "value that JSON cannot carry"),
+        ('[{"n": 1, "for": "speed"}]', "'for' must be one of tests, benchmarks, got 'speed'"),
+        ("tests:\n  - {n: 1\n", r"the list under tests: in cases.json cannot be read: \{ is not closed"),
+        ("tests:\n  - 1\n", "cannot be read: not key: value: 1"),
+        ("tests:\n", "cases.json is empty"),
+        ("tests: !include x\n", "cannot be read"),
         ("hello", "not JSON: line 1, column 1"),
     ],
 )
@@ -68,3 +80,18 @@ def test_names_tell_cases_apart() -> None:
     assert [case.name for case in cases[:4]] == ["x", "x #2", "n=3", "no arguments"]
     assert len(cases[4].name) == 60
     assert [case.params for case in cases[:2]] == [{"n": 1}, {"n": 2}]
+
+
+def test_tests_are_checked_and_benchmarks_are_timed() -> None:
+    both = named_cases([{"n": 1, "for": "tests"}, {"n": 2, "for": "benchmarks"}, {"n": 3}])
+    assert [(case.params, case.checked, case.timed) for case in both] == [
+        ({"n": 1}, True, False),
+        ({"n": 2}, False, True),
+        ({"n": 3}, True, True),
+    ]
+
+
+@pytest.mark.parametrize("purpose", ["tests", "benchmarks"])
+def test_a_list_with_one_purpose_serves_for_both(purpose: str) -> None:
+    (case,) = named_cases([{"n": 1, "for": purpose}])
+    assert (case.checked, case.timed) == (True, True)

@@ -25,6 +25,7 @@ from .oracle import widen, widened_entry
 if TYPE_CHECKING:
     from ..wire import Plan
 
+SEEDS_NOTE = "the seeds of the cases were replaced by fresh ones that nobody can foresee; --public-inputs keeps them"
 HEAVY_ELEMENTS = 1 << 20  # from here on the reference gets all CPUs: no worker works meanwhile
 
 
@@ -44,6 +45,8 @@ class CaseInput:
     name: str
     params: dict[str, Any] = field(default_factory=dict)
     group: int | None = None
+    checked: bool = True
+    timed: bool = True
 
 
 class ReferenceProblem:
@@ -80,6 +83,8 @@ class ReferenceProblem:
         self.checker = self._function(self.spec.checker_function) if self.spec.checker_function else None
         self.tf32_allowed = self._allows_tf32()
         self.cases = self._find_cases()
+        if not self.plan.public_inputs and any("seed" in case.params for case in self.cases):
+            self.notes.append(("case_seeds", SEEDS_NOTE))
         if self._custom is not None:
             self._check_custom_inputs(self._custom)
         self.entry = self.construct() if self.spec.reference.kind == "class" else self.definition
@@ -101,7 +106,13 @@ class ReferenceProblem:
             if not isinstance(groups, (list, tuple)) or not groups:
                 raise InvalidReference(f"{self.spec.input_groups_function}() returned no input groups")
             return [CaseInput(f"group {i}", {}, i) for i in range(len(groups))]
-        return [CaseInput(case.name, case.params) for case in self.spec.cases] or [CaseInput("default")]
+        cases = [CaseInput(case.name, case.params, None, case.checked, case.timed) for case in self.spec.cases]
+        return cases or [CaseInput("default")]
+
+    @property
+    def timed_cases(self) -> list[CaseInput]:
+        """Those that the benchmark times."""
+        return [case for case in self.cases if case.timed]
 
     def _check_custom_inputs(self, custom: CustomInputs) -> None:
         case = self.cases[0]
@@ -143,14 +154,14 @@ class ReferenceProblem:
     def make_inputs(self, case: CaseInput, trial: int) -> Any:
         """Fresh inputs of one trial, on the device."""
         seed = self.secret.seed("inputs", case.name, trial)
-        value = self._call_inputs(seed, case.params)
+        value = self._call_inputs(seed, case.params, keep_seed=self.plan.public_inputs and trial == 0)
         if case.group is not None:
             value = value[case.group]
         return move(value, self.device, self.plan.dtype)
 
-    def _call_inputs(self, seed: int, params: dict[str, Any]) -> Any:
+    def _call_inputs(self, seed: int, params: dict[str, Any], keep_seed: bool = False) -> Any:
         name = self.spec.input_groups_function or self.spec.inputs_function
-        if "seed" in _parameters(self._inputs_function):
+        if ("seed" in params and not keep_seed) or ("seed" not in params and "seed" in _parameters(self._inputs_function)):
             params = {**params, "seed": seed}  # a seed of the case's own would make the inputs public
         seed_everything(seed)
         arguments = ", ".join(f"{key}={value!r}" for key, value in params.items())

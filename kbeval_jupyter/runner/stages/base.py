@@ -65,7 +65,7 @@ class StageContext:
         """(case, trial) in the order in which they run: all, or the one of a replay. Raises RequestRefused."""
         replay = self.plan.replay
         if replay is None:
-            return [(case, number) for case in self.problem.cases for number in range(self.plan.trials)]
+            return [(case, number) for case in self.problem.cases for number in range(wire.trials_of(self.plan, case.checked))]
         names = [case.name for case in self.problem.cases]
         if replay[0] not in names:
             raise RequestRefused(f"replay: the problem has no case {replay[0]!r}; valid: {', '.join(names)}")

@@ -38,13 +38,15 @@ class Measurement:
         verified: Sequence[Role],
         progress: Callable[[float, str], None],
         opened: Callable[[TimedCrew], None],
+        observe: Callable[[], None],
     ) -> None:
         self.context = context
-        self.cases = context.problem.cases
+        self.cases = context.problem.timed_cases
         self.wrong: dict[Role, str] = {}
         self._verified = verified
         self._say = progress
         self._opened = opened
+        self._observe = observe
         self._rule = StopRule(PROCESS_GROUPS)
         self._crew = TimedCrew(context, roles, self.time_left_s)
         self._measured: list[list[Measured]] = [[] for _ in self.cases]
@@ -77,6 +79,7 @@ class Measurement:
                         self._time_case(group, number, position)
                         if self._measured[position][-1].stop_reason == TIME_LIMIT:
                             return
+                    self._observe()
                 longest_s = max(longest_s, time.monotonic() - began)
 
     def _time_case(self, group: ProcessGroup, number: int, position: int) -> None:
