@@ -6,15 +6,13 @@ import ast
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from kbeval_jupyter import sources
+from kbeval_jupyter.model.request import Source
 
 from . import task_yml
 from .cases import PURPOSE, PURPOSES, parse_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from kbeval_jupyter.model.request import Source
 
 NAME = "task.yml"
 ANSWERS = {"ref_kernel", "check_implementation"}  # a module that defines one of these stays with the judge
@@ -28,7 +26,7 @@ def find(reference: Source) -> Path | None:
 
 def cases_of(path: Path) -> tuple[list[dict[str, Any]], str]:
     """The cases of a task.yml, and a sentence on them; raises RequestError."""
-    cases = parse_cases(sources.from_path(path))
+    cases = parse_cases(Source(_text(path), path.name))
     counts = {purpose: sum(case.get(PURPOSE) == purpose for case in cases) for purpose in PURPOSES}
     words = [f"{count} {purpose if count > 1 else purpose[:-1]}" for purpose, count in counts.items() if count]
     return cases, f"cases from {path.name} beside the reference: {' and '.join(words)}"
@@ -36,7 +34,7 @@ def cases_of(path: Path) -> tuple[list[dict[str, Any]], str]:
 
 def modules_elsewhere(path: Path) -> dict[str, Path]:
     """Python files that a task.yml takes from other folders (``{"name": "utils.py", "source": "../utils.py"}``), by name."""
-    text = task_yml.section(sources.from_path(path).text, "files")
+    text = task_yml.section(_text(path), "files")
     try:
         entries = [] if text is None else task_yml.read_list(text)
     except task_yml.NotReadError:
@@ -48,6 +46,10 @@ def modules_elsewhere(path: Path) -> dict[str, Path]:
     }
     found = {name: path.parent / source for name, source in named.items() if name.endswith(".py") and "/" not in name}
     return {name: place for name, place in found.items() if ".." in Path(named[name]).parts and place.is_file()}
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace")
 
 
 def shared_modules(text: bytes, files: Mapping[PurePosixPath, bytes], reference: PurePosixPath) -> dict[PurePosixPath, bytes]:
