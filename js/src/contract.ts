@@ -154,6 +154,21 @@ export interface CaseTiming {
   confirmation: Speedup | null;
 }
 
+/** The device at one moment of the benchmark; None where that cannot be read. ``throttled`` says why clocks are held down. */
+export interface DeviceState {
+  moment: "before" | "during";
+  clock_mhz: number | null;
+  max_clock_mhz: number | null;
+  memory_clock_mhz: number | null;
+  power_w: number | null;
+  power_limit_w: number | null;
+  temperature_c: number | null;
+  throttled: string[];
+  governor: string | null;
+  load_average: number | null;
+  foreign_processes: string[];
+}
+
 /** The benchmark stage. ``method`` and ``stop_rule`` are sentences that say what really ran. */
 export interface BenchmarkReport {
   method: string;
@@ -162,6 +177,8 @@ export interface BenchmarkReport {
   cases: CaseTiming[];
   geomean_speedup: number | null;
   worst_case: string | null;
+  states: DeviceState[];
+  precision: Record<string, string>;
 }
 
 /** One case of a comparison: the baseline's times, and how much faster than it the implementation is. */

@@ -16,10 +16,10 @@ from kbeval_jupyter.runner.report import (
     CaseReport,
     CaseTiming,
     ComparisonReport,
-    DeviceState,
     CorrectnessReport,
     DefenseCheck,
     DefenseReport,
+    DeviceState,
     StageName,
     StageReport,
 )

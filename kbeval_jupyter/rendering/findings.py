@@ -15,6 +15,7 @@ from kbeval_jupyter.runner.report import (
     CorrectnessReport,
     DefenseReport,
     DeviceInfo,
+    DeviceState,
     OutputReport,
     Speedup,
     TimingStats,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kbeval_jupyter.model.result import EvaluationResult
+
+_SHOWN_PROCESSES = 6
 
 GOOD, BAD, DOUBTFUL, NEUTRAL = "good", "bad", "doubtful", "neutral"
 
@@ -176,6 +179,25 @@ def comparison_sentence(report: ComparisonReport) -> str:
     over = f" over {len(report.cases)} cases" if len(report.cases) > 1 else ""
     claim = CLAIMS[speedup.claim]
     return f"{units.ratio(speedup.estimate)} the speed of {baseline}{over}: {claim} (95 % interval {interval(speedup)})"
+
+
+def machine_sentence(benchmark: BenchmarkReport) -> str:
+    """What the device did and who else used it, most of it at the last look; "" where nothing could be read."""
+    if not benchmark.states:
+        return ""
+    last: DeviceState = benchmark.states[-1]
+    others = dict.fromkeys(name for state in benchmark.states for name in state.foreign_processes)
+    reasons = dict.fromkeys(reason for state in benchmark.states for reason in state.throttled)
+    parts = [
+        f"{last.clock_mhz:,.0f} MHz" if last.clock_mhz is not None else "",
+        f"{last.power_w:,.0f} W" if last.power_w is not None else "",
+        f"{last.temperature_c:.0f} °C" if last.temperature_c is not None else "",
+        f"governor {last.governor}" if last.governor else "",
+        f"load average {last.load_average:.1f}" if last.load_average is not None else "",
+        f"clocks held down: {', '.join(reasons)}" if reasons else "",
+        f"other processes: {', '.join(list(others)[:_SHOWN_PROCESSES])}" if others else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def confirmation(timing: CaseTiming) -> str:

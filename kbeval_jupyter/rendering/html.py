@@ -125,7 +125,8 @@ def _benchmark(benchmark: BenchmarkReport | None, limit: int) -> str:
     hidden = len(benchmark.cases) - limit
     if hidden > 0:
         blocks.append(el.div(el.quiet(f"… and {units.counted(hidden, 'case')} more")))
-    method = el.quiet(el.text(f"{benchmark.method}; {benchmark.stop_rule}"), "font-size:12px")
+    how = f"{benchmark.method}; {benchmark.stop_rule}. {findings.machine_sentence(benchmark)}"
+    method = el.quiet(el.text(how, 1500), "font-size:12px")
     return (
         el.heading("Time per call: median, faint up to the third quartile") + "".join(blocks) + el.div(method, "margin-top:6px")
     )

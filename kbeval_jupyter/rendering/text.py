@@ -34,6 +34,8 @@ def render(result: EvaluationResult) -> str:
         lines += _labelled("trials", [findings.trials_sentence(result.correctness)])
     lines += _labelled("defense", findings.defense_lines(result.defense))
     lines += _labelled("stages", [" · ".join(findings.stage_words(result))] if result.stages else [])
+    machine = findings.machine_sentence(result.benchmark) if result.benchmark else ""
+    lines += _labelled("machine", [machine] if machine else [])
     lines += _labelled("notes", [note.text for note in result.notes])
     inactive = [f"{layer.name} ({layer.reason})" for layer in result.isolation if not layer.active]
     lines += _labelled("isolation", ["not active: " + ", ".join(inactive)] if inactive else [])

@@ -198,6 +198,23 @@ class CaseTiming:
 
 
 @dataclass(frozen=True)
+class DeviceState:
+    """The device at one moment of the benchmark; None where that cannot be read. ``throttled`` says why clocks are held down."""
+
+    moment: Literal["before", "during"] = "before"
+    clock_mhz: float | None = None
+    max_clock_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temperature_c: float | None = None
+    throttled: list[str] = field(default_factory=list)
+    governor: str | None = None
+    load_average: float | None = None
+    foreign_processes: list[str] = field(default_factory=list)  # on a GPU those that use it, on a CPU those that run
+
+
+@dataclass(frozen=True)
 class BenchmarkReport:
     """The benchmark stage. ``method`` and ``stop_rule`` are sentences that say what really ran."""
 
@@ -207,6 +224,8 @@ class BenchmarkReport:
     cases: list[CaseTiming] = field(default_factory=list)
     geomean_speedup: float | None = None
     worst_case: str | None = None
+    states: list[DeviceState] = field(default_factory=list)
+    precision: dict[str, str] = field(default_factory=dict)  # torch's settings that change precision or speed
 
 
 @dataclass(frozen=True)

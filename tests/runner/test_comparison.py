@@ -93,6 +93,15 @@ def test_a_winner_is_confirmed_in_fresh_processes(faster: tuple[EvaluationResult
     assert timing.confirmation != timing.speedup, "measured, not repeated"
 
 
+def test_the_machine_is_looked_at_before_and_during(faster: tuple[EvaluationResult, ComparisonReport]) -> None:
+    benchmark = faster[0].benchmark
+    assert benchmark is not None
+    assert [state.moment for state in benchmark.states] == ["before"] + ["during"] * (len(benchmark.states) - 1)
+    assert len(benchmark.states) == 9, "once before, and once in each process group of both measurements"
+    assert benchmark.states[0].load_average is not None
+    assert benchmark.precision["matmul.allow_tf32"] == "False"
+
+
 def test_the_result_survives_json(faster: tuple[EvaluationResult, ComparisonReport]) -> None:
     data = json.loads(json.dumps(faster[0].to_json(), allow_nan=False))
     assert data["comparison"]["baseline"] == "baseline"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..report import DeviceInfo
+from ..report import DeviceInfo, DeviceState
+from . import host_state
 from .base import DeviceNotFoundError
 from .processors import read_text
 from .torch_gpu import TorchGpu, gpu_in_worker
@@ -30,6 +33,7 @@ class Gpu:
     architecture: str  # e.g. "gfx942"
     memory_bytes: int | None
     cache_bytes: int | None
+    folder: str = field(default="", compare=False)  # of the card in sysfs
 
 
 def _properties(path: str) -> dict[str, str]:
@@ -74,7 +78,8 @@ def gpus(topology: str = TOPOLOGY, drm: str = "/sys/class/drm") -> list[Gpu]:
         if version:
             architecture = gfx_name(version)
             name = _product_name(properties, architecture, drm)
-            found.append(Gpu(len(found), name, architecture, _memory_bytes(node), _last_level_cache_bytes(node)))
+            card = f"{drm}/renderD{properties.get('drm_render_minor', '')}/device"
+            found.append(Gpu(len(found), name, architecture, _memory_bytes(node), _last_level_cache_bytes(node), card))
     return found
 
 
@@ -143,7 +148,27 @@ def from_gpu(entry: str, there: list[Gpu], variables: Mapping[str, str]) -> Torc
     visible = {"HIP_VISIBLE_DEVICES": entry}
     if "CUDA_VISIBLE_DEVICES" in variables:
         visible["CUDA_VISIBLE_DEVICES"] = entry  # HIP refuses to start where the two disagree
-    return TorchGpu("amd", info, visible, compiling, gpu.cache_bytes, remarks=remarks)
+    return TorchGpu("amd", info, visible, compiling, gpu.cache_bytes, remarks=remarks, observer=partial(observe, gpu.folder))
+
+
+def observe(card: str, users: str = "/sys/class/kfd/kfd/proc") -> DeviceState:
+    """What the GPU whose sysfs folder is ``card`` does at this moment, and which processes have opened any AMD GPU."""
+
+    def number(pattern: str, scale: float) -> float | None:
+        texts = [read_text(path) for path in sorted(glob.glob(f"{card}/hwmon/hwmon*/{pattern}"))]
+        return next((int(text) / scale for text in texts if text.isdigit()), None)
+
+    pids = [int(name) for name in os.listdir(users) if name.isdigit()] if os.path.isdir(users) else []
+    # Units: Linux, Documentation/gpu/amdgpu/thermal.rst (hertz, microwatts, thousandths of a degree).
+    return DeviceState(
+        clock_mhz=number("freq1_input", 1e6),
+        memory_clock_mhz=number("freq2_input", 1e6),
+        power_w=number("power1_average", 1e6) or number("power1_input", 1e6),
+        power_limit_w=number("power1_cap", 1e6),
+        temperature_c=number("temp1_input", 1e3),
+        load_average=host_state.load_average(),
+        foreign_processes=[host_state.process_name(pid) for pid in sorted(pids) if not host_state.is_ours(pid)],
+    )
 
 
 def _driver() -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Literal, Protocol
 
 if TYPE_CHECKING:
-    from ..report import DeviceInfo
+    from ..report import DeviceInfo, DeviceState
 
 Vendor = Literal["nvidia", "amd", "cpu"]
 
@@ -65,6 +65,9 @@ class Device(Protocol):
 
     def describe(self) -> DeviceInfo:
         """Name, architecture, memory and driver."""
+
+    def observe(self) -> DeviceState:
+        """What the device does at this moment, and who else uses it."""
 
     def visible_environment(self) -> dict[str, str]:
         """Variables that show this device and no other to a process that has not initialised it."""

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..report import DeviceInfo
-from . import processors
+from ..report import DeviceInfo, DeviceState
+from . import host_state, processors
 from .base import Flush, TimingCpus, Vendor, flush_size
 
 
@@ -30,6 +30,10 @@ class CpuDevice:
         return DeviceInfo(
             "cpu", processors.model_name(), platform.machine() or None, processors.memory_bytes(), platform.release() or None
         )
+
+    def observe(self) -> DeviceState:
+        """Load, clock and governor of the processor, and what else runs."""
+        return host_state.observe(self.timing_cpus().workers)
 
     def visible_environment(self) -> dict[str, str]:
         """Hides GPUs, so that code that looks for one takes its CPU path."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..report import DeviceInfo
+from . import nvidia_state
 from .base import DeviceNotFoundError
 from .torch_gpu import TorchGpu, gpu_in_worker
 
@@ -217,6 +219,7 @@ def from_gpu(gpu: Gpu, entry: str, driver: str, gpus: list[Gpu], variables: Mapp
         {"TORCH_CUDA_ARCH_LIST": torch_arch_list(gpu.capability)},
         exclusive=gpu.exclusive,
         remarks=tuple(remarks),
+        observer=partial(nvidia_state.observe, gpu.uuid),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ..report import DeviceInfo
+from ..report import DeviceInfo, DeviceState
 from . import processors
 from .base import Flush, TimingCpus, Vendor, flush_size
 
@@ -23,6 +23,7 @@ class TorchGpu:
     known_cache_bytes: int | None = None
     exclusive: bool = False
     remarks: tuple[str, ...] = ()
+    observer: Callable[[], DeviceState] = field(default=DeviceState, compare=False, repr=False)
 
     torch_device: str = "cuda:0"
     timing_method: str = "device events around the call, with a device-wide synchronisation before and after"
@@ -31,6 +32,10 @@ class TorchGpu:
     def describe(self) -> DeviceInfo:
         """What the vendor's own interface said."""
         return self.info
+
+    def observe(self) -> DeviceState:
+        """What the vendor's own interface says."""
+        return self.observer()
 
     def visible_environment(self) -> dict[str, str]:
         """The vendor's variables that show this GPU alone."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import wire
 from ..exchange.encoding import CannotTravelError
@@ -20,6 +21,7 @@ from ..timing.timed_crew import INPUT_SETS
 from ..timing.timed_group import LONG_CALL_MS
 from ..timing.timed_worker import TimedCallFailed
 from ..timing.timing_report import Remark, TimedCase, case_timing, comparison
+from ..working import global_flags
 from .base import StageOutcome
 from .compile import failed as code_failed
 
@@ -73,6 +75,7 @@ class _Run:
     def run(self) -> StageOutcome:
         try:
             self._check()
+            self._observe("before")
             measurement = self._measured()
             if "implementation" in measurement.wrong and self.correct_before:
                 return self._untimed(measurement.wrong["implementation"], "incorrect")
@@ -102,7 +105,9 @@ class _Run:
         while True:
             verified = [*(["implementation"] if self.correct_before or self.rivals else []), *self.rivals]
             roles = ["reference", "implementation", *self.rivals]
-            measurement = Measurement(self.context, roles, verified, self._progress, self._say_how)
+            measurement = Measurement(
+                self.context, roles, verified, self._progress, self._say_how, partial(self._observe, "during")
+            )
             try:
                 measurement.run()
             except TimedCallFailed as failure:
@@ -131,6 +136,9 @@ class _Run:
 
     # --- what is said ------------------------------------------------------------------------------------------------------
 
+    def _observe(self, moment: Literal["before", "during"]) -> None:
+        self.context.emit(wire.DeviceObserved(dataclasses.replace(self.context.device.observe(), moment=moment)))
+
     def _progress(self, done: float, text: str) -> None:
         self.context.progress("benchmark", done, PROCESS_GROUPS * len(self.context.problem.timed_cases), text)
 
@@ -150,7 +158,8 @@ class _Run:
         ]
         method = "; ".join([*parts, cpus.note] if cpus.note else parts)
         rule = StopRule(PROCESS_GROUPS).describe(plan.budget_s)
-        self.context.emit(wire.BenchmarkStarted(method, crew.flush_bytes or 0, rule))
+        precision = {name: str(value) for name, value in global_flags.read().items()}
+        self.context.emit(wire.BenchmarkStarted(method, crew.flush_bytes or 0, rule, precision))
 
     def _report(self, timings: list[CaseTiming], cases: list[TimedCase]) -> None:
         for timing in timings:
