@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from .probe import Probe
 
 FIRST_NUMBER = 1 << 20  # trials of their own, after all of the other stages
-FRESH_CALLS = 12
+FRESH_CALLS = 8
 MIN_FRESH_CALLS = 5
+ENOUGH_WRONG = 2
 LAG = 2  # a content is seen again after as many others: as far apart as in the benchmark
 SURVEY_S = 3.0
 
@@ -52,6 +53,8 @@ def survey(probe: Probe, reference: Probe) -> Survey:
     reference.call(expected_trial(probe, FIRST_NUMBER - 1))
     for position in range(FRESH_CALLS):
         if position >= MIN_FRESH_CALLS and time.monotonic() - began > SURVEY_S:
+            break
+        if found.again and sum(not call.found.passed for call in found.fresh) >= ENOUGH_WRONG:
             break
         trial = expected_trial(probe, FIRST_NUMBER + position)
         found.reference.append(reference.call(trial))

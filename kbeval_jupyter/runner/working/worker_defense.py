@@ -8,7 +8,10 @@ itself where it can.
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
+import random
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable
@@ -42,7 +45,8 @@ _WATCHED: tuple[tuple[Any, str], ...] = (
     *((torch.cuda, name) for name in ("synchronize", "current_stream", "default_stream")),
     *((torch.cuda.Event, name) for name in ("record", "elapsed_time", "synchronize")),
     *((torch, name) for name in ("allclose", "isclose", "equal")),
-    *((torch.testing, name) for name in ("assert_close",)),
+    *((random, name) for name in ("seed",)),
+    *((gc, name) for name in ("disable", "enable")),
     *((torch.Tensor, name) for name in ("detach", "copy_", "clone", "cpu", "numpy", "to", "contiguous", "data_ptr")),
     *((Channel, name) for name in ("send", "receive", "receive_with_fds")),
     *((worker_timing, name) for name in ("time_call", "get_ready", "give_output", "build_inputs", "_usage")),
@@ -72,6 +76,7 @@ def _seen(state: WorkerState) -> list[tuple[str, Any, Any]]:
     timer = state.extra[worker_timing._KEY].timer  # noqa: SLF001 - the two modules are one worker
     call = type(timer).__call__
     found = [("the timer", call, _code(call)), ("the timer's clock", getattr(timer, "_clock", None), None)]
+    found += [("sys.setprofile", sys.getprofile(), None), ("sys.settrace", sys.gettrace(), None)]
     for owner, name in _WATCHED:
         value = getattr(owner, name, None)
         found.append((f"{getattr(owner, '__name__', owner)}.{name}", value, _code(value)))
