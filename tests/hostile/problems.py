@@ -6,11 +6,7 @@ HEAD = "import torch\nfrom torch import nn\n"
 def problem(forward: str, inputs: str, parameters: str = "", init: str = "") -> str:
     """A reference of the kernelbench format. ``forward``: "arguments: body"; ``init``: the body of its constructor."""
     arguments, _, body = forward.partition(":")
-    made = (
-        f"    def __init__(self{', ' if parameters else ''}{'width' if parameters else ''}):\n        super().__init__()\n        {init}\n"
-        if init
-        else ""
-    )
+    made = f"    def __init__(self, width):\n        super().__init__()\n        {init}\n" if init else ""
     return (
         f"{HEAD}class Model(nn.Module):\n{made}    def forward(self, {arguments}):\n        {body.strip()}\n"
         f"def get_inputs():\n    return [{inputs}]\ndef get_init_inputs():\n    return [{parameters}]\n"
@@ -36,9 +32,7 @@ PROBLEMS = {
     "dropout": problem("x: return nn.functional.dropout(x, 0.5, True)", "torch.randn(64, 64)"),
     "half": problem("a, b: return a @ b", "torch.randn(64, 64).half(), torch.randn(64, 64).half()"),
     "bfloat16": problem("a, b: return a @ b", "torch.randn(64, 64).bfloat16(), torch.randn(64, 64).bfloat16()"),
-    "complex": problem(
-        "a, b: return a @ b", "torch.randn(32, 32, dtype=torch.complex64), torch.randn(32, 32, dtype=torch.complex64)"
-    ),
+    "complex": problem("a, b: return a @ b", ", ".join(["torch.randn(32, 32, dtype=torch.complex64)"] * 2)),
     "gather": problem("x, i: return x[i]", "torch.randn(500, 16), torch.randint(500, (64,))"),
     "scale": problem("x, s: return x * s", "torch.randn(64, 64), 2.5"),
     "list": problem("xs: return sum(xs)", "[torch.randn(32, 32) for _ in range(3)]"),

@@ -27,3 +27,18 @@ def test_caught(specimen: Specimen) -> None:
         assert result.stages["defense"].status == "failed"
     else:
         assert not checks  # it never came so far
+
+
+def test_what_belongs_to_the_reference_is_named() -> None:
+    inherited = next(specimen for specimen in SPECIMENS if specimen.name == "inherited")
+    result = evaluate(inherited.code, PROBLEMS[inherited.problem])
+    assert result.reason.startswith("ModuleNotFoundError: No module named 'reference': reference belongs to the reference")
+
+
+def test_times_of_a_rejected_implementation_are_shown() -> None:
+    clock = next(specimen for specimen in SPECIMENS if specimen.name == "patched_clock")
+    result = evaluate(clock.code, PROBLEMS[clock.problem], defensive=True, benchmark=True, budget=0.2, no_sync_artifacts=True)
+    assert (result.verdict, result.stages["benchmark"].status) == ("rejected", "passed")
+    assert result.benchmark is not None
+    assert result.benchmark.cases[0].speedup is not None
+    assert "rejected" in [note.code for note in result.notes]

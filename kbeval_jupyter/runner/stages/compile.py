@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from .base import StageContext
 
 STEPS = 3
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 class CompileStage:
@@ -83,8 +86,17 @@ def failed(context: StageContext, failure: WorkerFailed) -> StageOutcome:
     if failure.traceback:
         context.emit(wire.Log("implementation", failure.traceback))
     if failure.kind in ("syntax", "missing", "build") or failure.importing:
-        return StageOutcome("failed", failure.summary, "compile_failed")
+        return StageOutcome("failed", failure.summary + _withheld(context, failure.summary), "compile_failed")
     return StageOutcome("failed", f"the implementation raised {failure.summary}", "crashed")
+
+
+def _withheld(context: StageContext, summary: str) -> str:
+    """What to add where the implementation imports a module that only the judge sees."""
+    missing = _NO_MODULE.search(summary)
+    path = os.path.join(context.problem.folder, *missing[1].split(".")) if missing else ""
+    if not missing or not (os.path.isdir(path) or os.path.isfile(f"{path}.py")):
+        return ""
+    return f": {missing[1]} belongs to the reference, which is out of the implementation's reach; define in it what it needs"
 
 
 def _left(ends: float) -> float:
