@@ -38,6 +38,7 @@ PROBLEMS = {
     "list": problem("xs: return sum(xs)", "[torch.randn(32, 32) for _ in range(3)]"),
     "groups": (
         f"{HEAD}class Model(nn.Module):\n    def forward(self, x):\n        return x * 3\n"
-        "def get_input_groups():\n    return [[torch.randn(32, 32)], [torch.randn(48, 48)]]\ndef get_init_inputs():\n    return []\n"
+        "def get_input_groups():\n    return [[torch.randn(32, 32)], [torch.randn(48, 48)]]\n"
+        "def get_init_inputs():\n    return []\n"
     ),
 }
