@@ -30,8 +30,8 @@ export function renderNotes(notes: NoteReport[]): Child {
 }
 
 /** The named checks of the defense stage, those that failed first. */
-export function renderDefense(report: DefenseReport | null): Child {
-  if (report === null) return null;
+export function renderDefense(report: DefenseReport | null | undefined): Child {
+  if (!report) return null; // a result of an earlier version has none
   const ordered = [...report.checks].sort((a, b) => Number(a.passed) - Number(b.passed));
   const failed = ordered.filter((check) => !check.passed).length;
   return h(
