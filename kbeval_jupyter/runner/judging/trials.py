@@ -71,7 +71,7 @@ class Trials:
         last, shared = self._last, self.crew.shared
         if last is not None and last.case is case and last.number == number and last.generation == shared.generation:
             return last
-        self._last = self.prepare_altered(case, number, lambda inputs: None)
+        self._last = self.prepare_altered(case, number, lambda _: None)
         return self._last
 
     def prepare_altered(self, case: CaseInput, number: int, alter: Callable[[Any], None]) -> Trial:
