@@ -25,7 +25,7 @@ from kbeval_jupyter.runner.report import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kbeval_jupyter.model.result import EvaluationResult
+    from kbeval_jupyter.model.result import EvaluationResult, NoteReport
 
 _SHOWN_PROCESSES = 6
 
@@ -179,6 +179,11 @@ def comparison_sentence(report: ComparisonReport) -> str:
     over = f" over {len(report.cases)} cases" if len(report.cases) > 1 else ""
     claim = CLAIMS[speedup.claim]
     return f"{units.ratio(speedup.estimate)} the speed of {baseline}{over}: {claim} (95 % interval {interval(speedup)})"
+
+
+def notes(result: EvaluationResult) -> list[NoteReport]:
+    """The remarks, without those that repeat what text and html show in full."""
+    return [note for note in result.notes if note.code not in ("comparison_claim", "confirmed")]
 
 
 def machine_sentence(benchmark: BenchmarkReport) -> str:

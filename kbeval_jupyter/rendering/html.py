@@ -192,7 +192,7 @@ def _defense(report: DefenseReport | None) -> str:
 
 
 def _notes(result: EvaluationResult) -> str:
-    rows = [("⚠ " if note.level == "warning" else "") + note.text for note in result.notes]
+    rows = [("⚠ " if note.level == "warning" else "") + note.text for note in findings.notes(result)]
     return (el.heading("Notes") + "".join(el.div(el.text(row, 500)) for row in rows[:20])) if rows else ""
 
 

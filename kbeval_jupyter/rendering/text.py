@@ -36,7 +36,7 @@ def render(result: EvaluationResult) -> str:
     lines += _labelled("stages", [" · ".join(findings.stage_words(result))] if result.stages else [])
     machine = findings.machine_sentence(result.benchmark) if result.benchmark else ""
     lines += _labelled("machine", [machine] if machine else [])
-    lines += _labelled("notes", [note.text for note in result.notes])
+    lines += _labelled("notes", [note.text for note in findings.notes(result)])
     inactive = [f"{layer.name} ({layer.reason})" for layer in result.isolation if not layer.active]
     lines += _labelled("isolation", ["not active: " + ", ".join(inactive)] if inactive else [])
     if findings.log_explains(result):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kbeval_jupyter import EvaluationResult, evaluate
+from kbeval_jupyter.rendering import text
 from kbeval_jupyter.runner.timing.speedup import mean_speedup, paired_speedup
 from kbeval_jupyter.runner.timing.timed_crew import creation_order
 
@@ -75,6 +76,18 @@ def test_vs_measures_without_benchmark_being_asked_for(faster: tuple[EvaluationR
     assert result.benchmark is not None
     assert "4 groups of 3 processes" in result.benchmark.method
     assert case.baseline.n == result.benchmark.cases[0].implementation.n, "sampled in the same rounds"  # type: ignore[union-attr]
+
+
+def test_views_that_know_no_comparison_have_it_as_a_note(faster: tuple[EvaluationResult, ComparisonReport]) -> None:
+    result, _ = faster
+    notes = {note.code: note.text for note in result.notes}
+    assert notes["comparison_claim"].startswith("against baseline: ")
+    assert "faster (95 % interval" in notes["comparison_claim"]
+    assert notes["confirmed"].startswith("short: a second measurement")
+    shown = text.render(result)
+    assert shown.count("the speed of baseline: faster") == 1
+    assert "confirmed in fresh processes" in shown
+    assert notes["comparison_claim"] not in shown
 
 
 def test_the_baseline_against_the_reference_is_told_too(faster: tuple[EvaluationResult, ComparisonReport]) -> None:

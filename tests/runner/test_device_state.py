@@ -74,7 +74,7 @@ class MadeUpNvml:
         def answer(_handle: Any, *arguments: Any) -> int:
             if name in self.silent or name == "nvmlDeviceGetDeviceHandleFromMigDeviceHandle":
                 return 3  # not supported
-            target = getattr(arguments[-1], "_obj", None)
+            target: Any = getattr(arguments[-1], "_obj", None)
             if name == "nvmlDeviceGetClockInfo":
                 target.value = {1: 1755, 2: 2619}[arguments[0].value]
             elif name == "nvmlDeviceGetComputeRunningProcesses_v3":

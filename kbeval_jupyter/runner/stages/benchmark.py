@@ -27,7 +27,7 @@ from .compile import failed as code_failed
 
 if TYPE_CHECKING:
     from ..judging.crew import Role
-    from ..report import ComparisonReport, StageName, Verdict
+    from ..report import ComparisonReport, Speedup, StageName, Verdict
     from ..timing.timed_crew import TimedCrew
     from .base import StageContext
 
@@ -166,8 +166,14 @@ class _Run:
             self.context.emit(wire.CaseTimed(timing))
             for remark in _remarks(timing):
                 self.context.note("timing", f"{timing.name}: {remark}", "warning")
-        for report in self._comparisons(cases):
+            if timing.confirmed:
+                self.context.note(
+                    "confirmed", f"{timing.name}: a second measurement in fresh processes confirms that it is faster"
+                )
+        for number, report in enumerate(self._comparisons(cases)):
             self.context.emit(wire.Compared(report))
+            if number == 0 and report.speedup is not None:  # for views that show nothing else of a comparison
+                self.context.note("comparison_claim", _claim(report.baseline, report.speedup))
         for checked in self.remarks.values():
             if checked.text:
                 self.context.note("comparison", checked.text, "warning")
@@ -201,6 +207,12 @@ class _Run:
 
 def _faster(timing: CaseTiming) -> bool:
     return timing.speedup is not None and timing.speedup.claim == "FASTER"
+
+
+def _claim(baseline: str, found: Speedup) -> str:
+    words = {"FASTER": "faster", "SLOWER": "slower", "SAME": "no difference", "AMBIGUOUS": "not clear"}[found.claim]
+    interval = f"{found.ci_low:.3g}x to {found.ci_high:.3g}x"
+    return f"against {baseline}: {found.estimate:.3g}x its speed, {words} (95 % interval {interval})"
 
 
 def _listing(cpus: list[int]) -> str:

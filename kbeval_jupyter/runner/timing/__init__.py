@@ -1,1 +1,1 @@
-"""Measuring: process pairs, stop rules, statistics, claims."""
+"""Measuring: process groups, stop rules, statistics, claims."""

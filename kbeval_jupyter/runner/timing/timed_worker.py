@@ -46,7 +46,7 @@ class Sample:
 
 
 class TimedWorker:
-    """One side of a process pair. ``time_left_s`` bounds every answer; the process is stopped between calls."""
+    """One side of a process group. ``time_left_s`` bounds every answer; the process is stopped between calls."""
 
     def __init__(self, worker: Worker, call: dict[str, Any], time_left_s: Callable[[], float]) -> None:
         self.worker = worker
