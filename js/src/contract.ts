@@ -206,7 +206,7 @@ export interface ComparisonReport {
   worst_case: string | null;
 }
 
-/** One named check of the defense stage; it also passes where it could not be made. ``evidence``: what was measured, by name. */
+/** One named check of the defense stage; it passes where it could not be made. ``evidence``: what was measured, by name. */
 export interface DefenseCheck {
   name: string;
   passed: boolean;

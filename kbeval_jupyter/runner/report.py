@@ -264,7 +264,7 @@ class ComparisonReport:
 
 @dataclass(frozen=True)
 class DefenseCheck:
-    """One named check of the defense stage; it also passes where it could not be made. ``evidence``: what was measured, by name."""
+    """One named check of the defense stage; it passes where it could not be made. ``evidence``: what was measured, by name."""
 
     name: str
     passed: bool
