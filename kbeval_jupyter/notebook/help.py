@@ -23,7 +23,7 @@ _COMMANDS = {
     "history": "the evaluations of this session",
     "show": "ID|LABEL: show a result again",
     "cancel": "[ID|LABEL]: stop one, or all that run",
-    "replay": "ID|LABEL [case] [trial]: run a failed trial again; the value has .inputs .expected .actual",
+    "replay": "ID|LABEL [case] [trial]: run a failed trial again; the value has .inputs .expected .actual .errors()",
     "compare": "LABEL|FILE … [--ref NAME] [--budget S]: time several together, and say who is faster than whom",
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbeval_jupyter.errors import RequestError, TargetError, unknown_name
 from kbeval_jupyter.model.result import EvaluationResult
+from kbeval_jupyter.notebook.regions import SavedErrors
 from kbeval_jupyter.rendering import text
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class ReplayedTrial:
         """What the implementation returned; None where it did not return."""
         return self._tensors["actual"]
 
+    def errors(self, path: str = "") -> SavedErrors:
+        """|error| of the output at ``path`` (as in its report), any region of it at full resolution."""
+        return SavedErrors(self.path, path)
+
     @property
     def path(self) -> Path:
         """The artifact; raises TargetError where there is none."""
@@ -61,7 +66,7 @@ class ReplayedTrial:
 
     def __repr__(self) -> str:
         """What it is and what it offers."""
-        return f"{text.short(self.result)}\ncase {self.case}, trial {self.trial}: .inputs .expected .actual"
+        return f"{text.short(self.result)}\ncase {self.case}, trial {self.trial}: .inputs .expected .actual .errors()"
 
 
 def replay_request(

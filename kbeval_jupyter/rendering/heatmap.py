@@ -58,7 +58,7 @@ def _legend(output: OutputReport, heatmap: Heatmap) -> str:
     largest = max((value for value in heatmap.data if value is not None), default=0.0)
     odd = "; violet: not finite" if None in heatmap.data else ""
     across = f"{units.counted(rows, 'row')} by {units.counted(columns, 'column')}"
-    return f"largest |error| in each part of {across}; darkest: {units.number(largest)}{odd}"
+    return f"largest |error| in each part of {across}; strongest: {units.number(largest)}{odd}"
 
 
 def _runs(heatmap: Heatmap) -> list[list[tuple[str, int]]]:

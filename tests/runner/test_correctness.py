@@ -9,6 +9,7 @@ import torch
 
 from kbeval_jupyter import EvaluationResult, evaluate, sources
 from kbeval_jupyter.api import start, wait
+from kbeval_jupyter.notebook.regions import saved_errors
 from kbeval_jupyter.options import build_request
 
 HEAD = "import os, torch\nfrom torch import nn\n"
@@ -74,7 +75,7 @@ def test_replay_repeats_a_trial_and_keeps_its_tensors(tmp_path: Path) -> None:
     sides = [
         sources.from_value(text, name) for text, name in ((implementation(wrong), "implementation"), (reference, "reference"))
     ]
-    request = build_request(*sides, {"artifacts": tmp_path / "b"})
+    request = build_request(sides[0], sides[1], {"artifacts": tmp_path / "b"})
     again = wait(start(dataclasses.replace(request, secret=failed.input_secret, replay=("default", 0))))
     replayed = torch.load(next(again.artifacts_dir.glob("replay*.pt")), weights_only=True)
     assert again.correctness is not None
@@ -84,6 +85,11 @@ def test_replay_repeats_a_trial_and_keeps_its_tensors(tmp_path: Path) -> None:
         assert difference.nonzero().tolist() == [[3, 5]]
         assert torch.equal(tensors["expected"]["y"], tensors["inputs"][0] * 2)
     assert torch.equal(saved["inputs"][0], replayed["inputs"][0])
+    assert failed.correctness is not None
+    first, repeated = (report.cases[0].outputs[0] for report in (failed.correctness, again.correctness))
+    assert repeated == first, "the same worst element, bit by bit, and all that is said about it"
+    assert (first.max_abs_index, first.pattern_kind) == ([3, 5], "scattered")
+    assert saved_errors(again, first.path).region(range(3, 4), range(5, 6)) == [[first.max_abs]]
 
 
 def test_implementation_that_changes_its_inputs() -> None:

@@ -161,6 +161,13 @@ def test_a_place_comes_with_what_it_holds() -> None:
     )
 
 
+def test_small_values_may_pass_in_a_wrong_place() -> None:
+    expected = torch.softmax(3 * values(512, 1000), 1)
+    found = report(expected, torch.where(torch.arange(1000) >= 768, 0.0, expected))
+    assert found.mismatched < 0.5 * 512 * 232
+    assert found.pattern_kind == "tail"
+
+
 def test_rounding_of_a_narrower_type_keeps_its_own_message() -> None:
     a, b = values(128, 128), values(128, 128, seed=1)
     found = report(a @ b, a.bfloat16().float() @ b.bfloat16().float())

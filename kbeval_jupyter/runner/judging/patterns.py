@@ -2,8 +2,8 @@
 
 Two questions. *Place*: which slices along which dimensions hold the wrong elements, from the counts per row and column and the
 evenly taken wrong elements. *Value*: what the wrong elements hold (``value_patterns``). A place is claimed only where the wrong
-elements fill most of it and hardly any lies elsewhere; a value only where it explains nearly all wrong elements looked at. Else
-"scattered".
+elements fill most of it, or are spread evenly over an ordered set of slices, and hardly any lies elsewhere; a value only where it
+explains nearly all wrong elements looked at. Else "scattered".
 """
 
 from __future__ import annotations
@@ -118,9 +118,10 @@ def _slices(evidence: Evidence, marginals: list[list[int] | None]) -> Pattern | 
     filled = total
     for dim, support in supports.items():
         filled = filled * len(support) // shape[dim]
-    if evidence.mismatched < (FILLED if len(supports) == 1 else MOSTLY) * filled:
-        return None
     regions = [Region(shape, dim, support) for dim, support in sorted(supports.items())]
+    even = all(region.ordered and _even([(marginals[region.dim] or [])[i] for i in region.indices]) for region in regions)
+    if evidence.mismatched < (FILLED if len(supports) == 1 else MOSTLY) * filled and not even:
+        return None
     if len(regions) > 1 and evidence.mismatched < FEW:
         return None
     if len(regions) == 1:
@@ -133,6 +134,12 @@ def _slices(evidence: Evidence, marginals: list[list[int] | None]) -> Pattern | 
         tile = " x ".join(str(len(region.indices)) for region in regions)
         return Pattern("blocks", ended(f"One block of {tile} elements is wrong: {where}{_aligned(regions)}"))
     return Pattern("slice", f"Only one part is wrong: {where}.")
+
+
+def _even(counts: list[int]) -> bool:
+    """Whether all slices are wrong to a like degree, as where small values are within tolerance of anything."""
+    mean = sum(counts) / len(counts)
+    return mean >= FEW and min(counts) >= 0.25 * mean
 
 
 def _aligned(regions: list[Region]) -> str:

@@ -31,6 +31,11 @@ class Region:
         return self.indices[-1] - self.indices[0] + 1 == len(self.indices)
 
     @property
+    def ordered(self) -> bool:
+        """Whether the slices are neighbours, or equally far apart."""
+        return self.contiguous or self._period() is not None
+
+    @property
     def at_end(self) -> bool:
         """Whether these are the last slices."""
         return self.contiguous and self.indices[-1] == self.size - 1 and self.indices[0] > 0
@@ -78,7 +83,7 @@ class Region:
         slice_elements = elements // self.size
         if len(self.indices) < 3:
             return slice_elements >= 4 or self.at_end
-        return slice_elements >= 8 or self.contiguous or self._period() is not None
+        return slice_elements >= 8 or self.ordered
 
     @property
     def hint(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ..judging.workers import Worker
     from ..report import StageName
     from .base import StageContext
+
+HEATMAPS = 8  # failed trials that keep theirs: one can take half a megabyte of the result
 
 
 @dataclass
@@ -117,6 +120,8 @@ class CorrectnessStage:
         if not result.passed:
             self.problem_check.before_blaming(trial)
             tally.fail("incorrect", self._placed(trial, result.reason))
+            if tally.failures > HEATMAPS:
+                result.reports = [dataclasses.replace(report, heatmap=None) for report in result.reports]
         if self.context.plan.replay is not None or (not result.passed and not tally.saved):
             tally.saved = True
             assert worker.outputs is not None
