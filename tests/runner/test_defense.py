@@ -1,14 +1,14 @@
 """Parts of the defense stage that can be tried without an evaluation."""
 
 import os
-import random
+import threading
 import time
 
 import pytest
 import torch
 
 from kbeval_jupyter.runner.defense import bandwidth, calls
-from kbeval_jupyter.runner.defense.probe import _cpu_ns
+from kbeval_jupyter.runner.defense.probe import _state, _threads
 from kbeval_jupyter.runner.working import global_flags, worker_defense
 
 
@@ -79,10 +79,15 @@ def test_flags_are_set_alike(value: bool) -> None:
     assert global_flags.differences({"a": 1, "b": 2}, {"a": 1, "b": 3}) == ["b is 2, the reference's 3"]
 
 
-def test_processor_time_of_a_process() -> None:
-    before = _cpu_ns(os.getpid())
-    end = time.process_time_ns() + 20_000_000
-    while time.process_time_ns() < end:
-        random.random()
-    assert _cpu_ns(os.getpid()) - before >= 20_000_000
-    assert _cpu_ns(1 << 22) == 0
+def test_a_running_thread_is_seen() -> None:
+    asleep = threading.Event()
+    thread = threading.Thread(target=asleep.wait)
+    thread.start()
+    try:
+        states = {_state(os.getpid(), number) for number in _threads(os.getpid())}
+        assert {"R", "S"} <= states
+    finally:
+        asleep.set()
+        thread.join()
+    assert _threads(1 << 22) == []
+    assert _state(1 << 22, "1") == "X"

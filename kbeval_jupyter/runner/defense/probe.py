@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ MAX_TEXTS = 20
 
 @dataclass
 class Call:
-    """One call. Times in milliseconds; ``cpu`` is what the process and its descendants used in that phase, seen from outside."""
+    """One call. Times in milliseconds; ``cpu`` is what the main thread used in that phase, seen from outside."""
 
     own_ms: float
     wall_ms: float
@@ -89,19 +91,19 @@ class Probe:
             "parameters": trials.with_parameters,
             "wanted": trial.changed,
         }
-        before = self.cpu_ms()
+        before = self.main_thread_ms()
         ready = {**how, "inputs": trial.message, "seed": trial.forward_seed, "place": place, "flags": self.flags}
         self.ask("defense_ready", ready)
-        ready_cpu_ms = self.cpu_ms() - before
+        ready_cpu_ms = self.main_thread_ms() - before
         start = time.perf_counter_ns()
         reply = self.ask("defense_call" if at_return else "timing_call", how)
         wall_ms = (time.perf_counter_ns() - start) / 1e6
         elapsed_ns = reply.get("ns")
         if type(elapsed_ns) is not int or elapsed_ns < 0:
             raise worker.breach("a time that is no number of nanoseconds")
-        before = self.cpu_ms()
+        before = self.main_thread_ms()
         answer = reply if at_return else self.ask("defense_output", how)
-        read_cpu_ms = self.cpu_ms() - before
+        read_cpu_ms = self.main_thread_ms() - before
         found, value = self._judge(trial, answer)
         return Call(elapsed_ns / 1e6, wall_ms, ready_cpu_ms, read_cpu_ms, found, value, self.texts(answer.get("odd")))
 
@@ -131,14 +133,22 @@ class Probe:
             found += [child for child in families.children(pid) if child not in found]
         return found
 
-    def cpu_ms(self) -> float:
-        """Processor time that the living members of the family have used, milliseconds."""
-        return sum(map(_cpu_ns, self.family())) / 1e6
+    def wants_to_run(self) -> bool:
+        """Whether a thread of the family runs or waits for a processor: a busy machine does not hide it."""
+        return any(_state(pid, thread) == "R" for pid in self.family() for thread in _threads(pid))
+
+    def main_thread_ms(self) -> float:
+        """Processor time of the thread that answers the judge, milliseconds: not of a library's threads that wait by spinning."""
+        pid = self.worker.process.pid
+        try:
+            with open(f"/proc/{pid}/task/{pid}/schedstat", encoding="ascii") as text:
+                return int(text.read().split()[0]) / 1e6
+        except (OSError, ValueError, IndexError):  # a kernel without scheduler statistics
+            return 0.0
 
     def threads(self) -> int:
         """Number of threads of the worker itself."""
-        with open(f"/proc/{self.worker.process.pid}/status", encoding="ascii", errors="replace") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith("Threads:")), 1)
+        return len(_threads(self.worker.process.pid))
 
     def close(self) -> None:
         """End the worker."""
@@ -146,9 +156,16 @@ class Probe:
             self._worker.kill()
 
 
-def _cpu_ns(pid: int) -> int:
-    """Processor time of a process, its ended threads included: the clock that clock_getcpuclockid(3) names."""
+def _threads(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(f"/proc/{pid}/task")
+    return []  # it has ended
+
+
+def _state(pid: int, thread: str) -> str:
+    """The kernel's letter for what a thread does; "X" where there is none any more."""
     try:
-        return time.clock_gettime_ns((~pid << 3) | 2)
-    except OSError:  # it has ended
-        return 0
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii", errors="replace") as text:
+            return text.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"

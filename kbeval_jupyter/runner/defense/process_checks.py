@@ -12,13 +12,11 @@ from .calls import expected_trial, same_values
 
 if TYPE_CHECKING:
     from .bench import Bench
-    from .probe import Call
+    from .probe import Call, Probe
 
 CLOCK_FACTOR, CLOCK_SLACK_MS = 1.5, 0.2
 AFTER_CALLS = 2
-AFTER_MS = 1.0  # of the 30 that are watched
-SETTLE_S = 0.06  # threads of OpenBLAS wait for more work by spinning, some 25 ms long
-WATCHED_S = 0.03
+WATCHED_S, LOOKS, WHILES = 0.005, 6, 20  # threads of OpenBLAS wait for more work by spinning, for 25 ms and more
 UNTIMED_SLACK_MS, UNTIMED_SHARE, UNTIMED_FACTOR = 1.0, 0.5, 4.0
 LAYERS_THAT_HIDE = ("landlock", "dumpable", "descriptors", "environment")
 
@@ -35,26 +33,35 @@ def isolation(bench: Bench) -> DefenseCheck:
 
 
 def work_after_return(bench: Bench) -> DefenseCheck:
-    """Processor time of the worker's whole family between its answer and the next request, and outputs read twice."""
-    probe, used, differs = bench.probe, [], False
+    """What the worker's whole family does between its answer and the next request, and outputs read twice."""
+    probe, busy, differs = bench.probe, [], False
     threads = processes = 0
     for _ in range(AFTER_CALLS):
         trial = expected_trial(probe, bench.next_number())
         call = probe.call(trial, at_return=True)
-        time.sleep(SETTLE_S)
-        before = probe.cpu_ms()
-        time.sleep(WATCHED_S)  # the worker is idle unless something works on
-        used.append(probe.cpu_ms() - before)
+        busy.append(_busy_whiles(probe))
         threads, processes = probe.threads(), len(probe.family())
         differs |= not same_values(call.value, probe.read_again(trial)) or not call.found.passed
-    evidence = {"busy_ms": min(used), "threads": threads, "processes": processes}
+    evidence = {"busy_whiles": min(busy), "of": WHILES, "threads": threads, "processes": processes}
     if differs:
         text = "the output was not final when the call returned: it is another one later"
         return DefenseCheck("work_after_return", False, text, evidence)
-    if min(used) > AFTER_MS:
-        text = f"the call goes on after it has returned: {min(used):.3g} ms of processor time while it should be idle"
+    if min(busy) == WHILES:
+        text = "the call goes on after it has returned: a thread or child of the implementation never stops running"
         return DefenseCheck("work_after_return", False, text, evidence)
     return DefenseCheck("work_after_return", True, "nothing works on after the call has returned", evidence)
+
+
+def _busy_whiles(probe: Probe) -> int:
+    """After how many whiles there was one in which nothing wanted to run, though nothing was asked of the worker."""
+    for number in range(WHILES):
+        looks = []
+        for _ in range(LOOKS):
+            time.sleep(WATCHED_S)
+            looks.append(probe.wants_to_run())
+        if not any(looks):
+            return number
+    return WHILES
 
 
 def untimed_work(bench: Bench) -> DefenseCheck:
