@@ -8,7 +8,7 @@ export PATH := $(BIN):$(PATH)
 export PLAYWRIGHT_BROWSERS_PATH ?= $(CURDIR)/.venvs/browsers
 DEMO := build/demo
 
-.PHONY: demo test lint contract bench setup
+.PHONY: demo test lint contract bench gpu-check setup
 
 demo:
 	@$(PYTHON) tools/bootstrap.py demo
@@ -39,3 +39,9 @@ contract: setup
 # Ratios measured side by side; fails when a promised bound is missed.
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# What only a GPU can show, under four minutes. Needs torch, numpy, triton and pytest, nothing else of ours: .venv where it is
+# there, else any interpreter with these (make gpu-check PYTHON=python3). KBEVAL_GPU_CHECK=cpu checks the checks without a GPU.
+gpu-check:
+	$(if $(filter command line environment,$(origin PYTHON)),$(PYTHON),$(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON))) \
+		-m pytest -c tests/gpu/runner_alone.ini -rs tests/gpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -9,6 +10,7 @@ from ..report import DeviceInfo, DeviceState
 from . import processors
 from .base import Flush, TimingCpus, Vendor, flush_size
 
+IDLE_WAIT_NS = 50_000  # waiting for a device that is idle takes less; longer means that another stream still worked
 EVENT_RESOLUTION_NS = 500  # documented resolution of device events: about half a microsecond
 
 
@@ -26,7 +28,7 @@ class TorchGpu:
     observer: Callable[[], DeviceState] = field(default=DeviceState, compare=False, repr=False)
 
     torch_device: str = "cuda:0"
-    timing_method: str = "device events around the call, with a device-wide synchronisation before and after"
+    timing_method: str = "device events around the call, and the time for which other streams are busy after it"
     resolution_ns: int = EVENT_RESOLUTION_NS
 
     def describe(self) -> DeviceInfo:
@@ -82,7 +84,10 @@ class TorchGpu:
 
 
 class _EventTimer:
-    """Its events and functions are bound here, before user code could replace them in ``torch.cuda``."""
+    """Its events and functions are bound here, before user code could replace them in ``torch.cuda``.
+
+    Events see the current stream alone; the time for which the rest of the device is busy after it is added.
+    """
 
     def __init__(self) -> None:
         import torch
@@ -90,15 +95,21 @@ class _EventTimer:
         self._start, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self._record: Callable[[Any], None] = torch.cuda.Event.record
         self._elapsed_ms: Callable[[Any, Any], float] = torch.cuda.Event.elapsed_time
+        self._wait: Callable[[Any], None] = torch.cuda.Event.synchronize
         self._synchronize: Callable[[], None] = torch.cuda.synchronize
+        self._clock: Callable[[], int] = time.perf_counter_ns
 
     def __call__(self, call: Callable[[], Any]) -> tuple[int, Any]:
         self._synchronize()
         self._record(self._start)
         output = call()
         self._record(self._end)
+        self._wait(self._end)
+        before = self._clock()
         self._synchronize()
-        return round(self._elapsed_ms(self._start, self._end) * 1e6), output
+        busy_ns = self._clock() - before
+        elapsed_ns = round(self._elapsed_ms(self._start, self._end) * 1e6)
+        return elapsed_ns + (busy_ns if busy_ns > IDLE_WAIT_NS else 0), output
 
 
 def gpu_in_worker(vendor: Vendor, cache_bytes: int | None) -> TorchGpu:
