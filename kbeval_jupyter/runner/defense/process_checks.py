@@ -90,10 +90,11 @@ def timers(bench: Bench) -> DefenseCheck:
 
 def wall_clock(bench: Bench) -> DefenseCheck:
     """The worker's clock is a claim; the judge's wall clock bounds it."""
-    gaps = sorted(call.wall_ms - call.own_ms for call in bench.survey.fresh)
+    gaps = sorted(call.wall_ms - call.own_ms for call in (*bench.survey.fresh, *bench.survey.again))
     usual = sorted(call.wall_ms - call.own_ms for call in bench.survey.reference)
     own = statistics.median(call.own_ms for call in bench.survey.fresh)
-    evidence = {"gap_ms": gaps[len(gaps) // 4], "reference_gap_ms": usual[len(usual) * 3 // 4], "claimed_ms": own}
+    evidence = {"gap_ms": gaps[0], "reference_gap_ms": usual[len(usual) * 3 // 4], "claimed_ms": own}
+    # The least gap: a lie is in every one of them, a busy machine leaves some alone.
     hidden = evidence["gap_ms"] - evidence["reference_gap_ms"]
     if gaps[0] < 0 or hidden > max(CLOCK_SLACK_MS, (CLOCK_FACTOR - 1) * own):
         text = f"the implementation's clock says {own:.3g} ms a call, the judge's {own + max(hidden, 0.0):.3g} ms"
