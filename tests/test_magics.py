@@ -94,7 +94,7 @@ def test_a_reference_is_saved_and_its_format_named(softmax: Shell) -> None:
         ("%%kernelbench --impl k.py\nx = 1", ["the cell is the implementation"]),
         ("%kernelbench", ["--impl FILE", "%%kernelbench"]),
         ("%kernelbench hstory", ["unknown command 'hstory'", "did you mean 'history'", "targets"]),
-        ("%kernelbench compare a b", ["not in this version", "history"]),
+        ("%kernelbench compare a b", ["unknown implementation 'a'", "or a file"]),
         ("%kernelbench show v1", ["nothing was evaluated"]),
         ("%kernelbench targets x", ["takes no arguments"]),
     ],
