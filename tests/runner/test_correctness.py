@@ -71,10 +71,8 @@ def test_replay_repeats_a_trial_and_keeps_its_tensors(tmp_path: Path) -> None:
     failed = judged(reference, wrong, artifacts=tmp_path / "a")
     assert failed.verdict == "incorrect"
     saved = torch.load(next(failed.artifacts_dir.glob("*.pt")), weights_only=True)
-    sides = [
-        sources.from_value(text, name) for text, name in ((implementation(wrong), "implementation"), (reference, "reference"))
-    ]
-    request = build_request(*sides, {"artifacts": tmp_path / "b"})
+    ours, theirs = sources.from_value(implementation(wrong), "implementation"), sources.from_value(reference, "reference")
+    request = build_request(ours, theirs, {"artifacts": tmp_path / "b"})
     again = wait(start(dataclasses.replace(request, secret=failed.input_secret, replay=("default", 0))))
     replayed = torch.load(next(again.artifacts_dir.glob("replay*.pt")), weights_only=True)
     assert again.correctness is not None

@@ -2,6 +2,7 @@ import copy
 import json
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class Named(NamedTuple):
 
 
 @pytest.fixture
-def arena():
+def arena() -> Iterator[Arena]:
     arena = Arena.create(ROOM)
     yield arena
     arena.close()
@@ -157,7 +158,7 @@ def test_too_many_nodes_and_levels() -> None:
 
 
 def _mutate(value: Any, chance: random.Random) -> Any:
-    junk = [None, True, -1, 1 << 80, "x", "", [], {}, [[]], "float64", 1.5, {"k": "tensor"}, "nan", "0x1p1024"]
+    junk: list[Any] = [None, True, -1, 1 << 80, "x", "", [], {}, [[]], "float64", 1.5, {"k": "tensor"}, "nan", "0x1p1024"]
     if chance.random() < 0.01:
         return chance.choice(junk)
     if isinstance(value, dict):
