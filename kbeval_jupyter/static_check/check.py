@@ -10,7 +10,7 @@ from kbeval_jupyter.model.static_report import Finding, StaticReport
 from . import compiled
 from .evidence import Evidence
 from .habits import fallbacks, habits
-from .languages import TITLES, title
+from .languages import BACKENDS, TITLES, title
 from .project import Project
 from .python_code import PythonCode
 from .reachability import Reachability, is_dynamic
@@ -121,11 +121,10 @@ def _decide(backend: Backend, evidence: Evidence, entry: str, main: str) -> tupl
         return False, f"not a {name} implementation: {idle[0][0]} ({_where(idle[0][1], main)})"
     if evidence.kernels:
         kernel, languages, at = evidence.kernels[0]
-        hint = next((b for b in TITLES if b in languages), "")
-        return False, (
-            f"not a {name} implementation: its kernel {kernel} ({_where(at, main)}) is {title(_main_language(languages))}; "
-            f"for that give --backend {hint}"
-        )
+        fitting = next((b for b in BACKENDS if b in languages), None)
+        hint = f"; for that give --backend {fitting}" if fitting else ""
+        what = title(_main_language(languages))
+        return False, f"not a {name} implementation: its kernel {kernel} ({_where(at, main)}) is {what}{hint}"
     used = [f for f in _sorted(evidence.findings.values(), main) if f.kind in ("torch_operator", "library_call")]
     work = ", ".join(f"{f.name} ({_where(Place(f.file, f.line), main)})" for f in used[:3])
     more = f"; it uses {work}" if work else ""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _COMPILER_PROCESSES = ("subprocess.", "os.system", "os.popen", "os.exec", "ctypes.", "setuptools.", "torch.ops.load_library",
                        "torch.utils.cpp_extension.CUDAExtension", "torch.classes.load_library", "distutils.")  # fmt: skip
 
+_MODULE_LOADERS = ("ModuleLoad", "ModuleLoadData", "ModuleLoadDataEx", "LibraryLoadData", "LibraryLoadFromFile")
+
 
 @dataclass(frozen=True)
 class PythonKernel:
@@ -117,6 +119,8 @@ class PythonCode:
                 yield "a module chosen at run time", self.place(call)
             elif names & {"importlib.util.module_from_spec", "importlib.machinery.SourceFileLoader", "runpy.run_path"}:
                 yield "a module loaded from a file", self.place(call)
+            elif any(name == "triton.compile" or name.endswith(_MODULE_LOADERS) for name in names):
+                yield "a kernel compiled elsewhere", self.place(call)
             elif any(name.startswith("torch.ops.") and not _computes(name) for name in names):
                 yield "an operator registered elsewhere", self.place(call)
             else:

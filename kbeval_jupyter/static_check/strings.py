@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 _KEEPS_TEXT = {
     "format", "format_map", "strip", "lstrip", "rstrip", "encode", "decode", "substitute", "safe_substitute", "render",
-    "expandtabs", "removeprefix", "removesuffix", "lower", "upper", "read", "read_text", "read_bytes", "splitlines",
+    "expandtabs", "removeprefix", "removesuffix", "lower", "upper", "splitlines",
     "resolve", "absolute",
 }  # fmt: skip
+_READS = {"read", "read_text", "read_bytes"}
 _WRAPPERS = {
     "textwrap.dedent", "textwrap.indent", "inspect.cleandoc", "str", "bytes", "string.Template", "jinja2.Template", "list",
     "tuple", "open", "io.open", "pathlib.Path", "ctypes.c_char_p", "itertools.chain",
@@ -115,8 +116,10 @@ class Strings:
                 return self.text(call.args[0])
             if method == "replace":
                 return self._replaced(self.text(base), call)
+            if method in _READS:
+                return joined(self.files(base))
             if method in _KEEPS_TEXT:
-                text = self.text(base) or joined(self.files(call))
+                text = self.text(base)
                 return text.with_value(_BRACES.sub(_unescaped, text.value)) if text and method == "format" else text
         if names & _WRAPPERS and call.args:
             return joined(self.files(call)) or self.text(call.args[0])
