@@ -16,10 +16,10 @@ from kbeval_jupyter.runner.wire import Tolerance
 NAN, INF = float("nan"), float("inf")
 
 
-def compared(expected: Any, actual: Any, rtol: float | None = None, atol: float | None = None, inputs: Any = None) -> Comparison:
+def compared(expected: Any, actual: Any, rtol: float | None = None, atol: float | None = None, **options: Any) -> Comparison:
     arena = Arena.create(64 << 20)
     node = decode(encode_outputs(actual, arena), arena.size)
-    result = compare_outputs(expected, node, arena, Rules(Tolerance(rtol, atol)), inputs=inputs)
+    result = compare_outputs(expected, node, arena, Rules(Tolerance(rtol, atol)), **options)
     arena.close()
     return result
 
@@ -284,9 +284,15 @@ def test_paths_and_places() -> None:
     assert result.reason.startswith("output[0]['y'][1]: 3 of 3 elements are wrong (100 %)")
 
 
-@pytest.mark.parametrize("value", [[], {}, torch.ones(0, 3), [torch.ones(0)]])
+@pytest.mark.parametrize("value", [None, [None, None], [], {}, torch.ones(0, 3), [torch.ones(0), None]])
 def test_nothing_to_compare_is_no_pass(value: Any) -> None:
     assert "nothing to compare" in compared(value, value).reason
+    assert compared(value, value, may_be_empty=True).passed
+
+
+@pytest.mark.parametrize("value", [0, "", [None, 1.5], [torch.ones(0), torch.ones(1)]])
+def test_plain_values_are_something_to_compare(value: Any) -> None:
+    assert compared(value, value).passed
 
 
 # --- ties -------------------------------------------------------------------------------------------------------------------

@@ -129,6 +129,31 @@ def test_dropout_and_constructors_that_seed_themselves() -> None:
     assert result.verdict == "passed", result.reason
 
 
+@pytest.mark.parametrize("noise", ["torch.randn_like(x)", "torch.rand(16, 16, generator=torch.Generator().manual_seed(3))"])
+def test_small_random_part_cannot_be_left_out(noise: str) -> None:
+    reference = problem(f"return x + 0.02 * {noise}")
+    assert judged(reference, f"return x + 0.02 * {noise}").verdict == "passed"
+    without = judged(reference, "return x * 1")
+    assert without.verdict == "incorrect"
+    assert without.correctness is not None
+    assert any("draws random numbers" in text for text in without.correctness.cases[0].warnings)
+
+
+def test_eight_bit_floats() -> None:
+    reference = problem("return x.to(torch.float8_e4m3fn)")
+    assert judged(reference, "return x.to(torch.float8_e4m3fn)").verdict == "passed"
+    assert judged(reference, "return (2 * x + 1).to(torch.float8_e4m3fn)").verdict == "incorrect"
+
+
+def test_output_of_none_says_something_only_with_a_change_in_place() -> None:
+    nothing = judged(problem("return None"), "return None")
+    assert nothing.verdict == "incorrect"
+    assert "nothing to compare" in nothing.reason
+    reference = problem("x.mul_(2)")
+    assert judged(reference, "x.mul_(2)", stages="all", budget=0.2).verdict == "passed"
+    assert judged(reference, "x.mul_(3)").verdict == "incorrect"
+
+
 def test_earned_nan_is_legitimate() -> None:
     reference = problem("return torch.sqrt(x)")
     assert judged(reference, "return x.sqrt()").verdict == "passed"

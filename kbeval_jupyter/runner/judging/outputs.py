@@ -57,10 +57,12 @@ def compare_outputs(
     oracle: Oracle | None = None,
     inputs: Any = None,
     root: str = "",
+    may_be_empty: bool = False,
 ) -> Comparison:
     """Compare an expected value with a worker's checked tree.
 
     ``inputs`` (pristine) serve to recognise ties of selections. ``root`` is the path of what is compared: "" for the output.
+    Without content there is nothing to compare, which is no pass, unless it ``may_be_empty``: something else is compared too.
     """
     result = Comparison()
     problem = structure_problem(expected, actual, root)
@@ -70,7 +72,7 @@ def compare_outputs(
     found = dict(leaves(actual, root))  # by path: the order of a dict's keys is free
     pairs = [(leaf, found[leaf.path]) for leaf in flatten(expected, root)]
     tensors = [(leaf, node) for leaf, node in pairs if isinstance(node, TensorNode)]
-    if len(tensors) == len(pairs) and not any(node.nbytes for _, node in tensors):
+    if not may_be_empty and not any(_has_content(node) for _, node in pairs):
         result.reason = "there is nothing to compare: the reference's output holds no element"
         return result
     for leaf, node in pairs:
@@ -81,6 +83,10 @@ def compare_outputs(
     if result.reason and inputs is not None:
         ties.forgive(result, tensors, arena, inputs)
     return result
+
+
+def _has_content(leaf: Node) -> bool:
+    return leaf.nbytes > 0 if isinstance(leaf, TensorNode) else not (isinstance(leaf, ConstNode) and leaf.value is None)
 
 
 def _fail(result: Comparison, reason: str) -> None:

@@ -16,10 +16,10 @@ from ..exchange.transfer import move
 from ..usercode import failures, loading
 from ..usercode.gradients import BackwardResult, forward_backward
 from ..usercode.invocation import construct, forward
-from ..usercode.randomness import InputSecret, seed_everything
+from ..usercode.randomness import InputSecret, RandomnessWatch, seed_everything
 from ..usercode.redirect import redirected
 from .custom_inputs import CustomInputs, RequestRefused
-from .oracle import widen, widened_entry
+from .oracle import OracleImpossible, widen, widened_entry
 
 if TYPE_CHECKING:
     from ..wire import Plan
@@ -177,20 +177,24 @@ class ReferenceProblem:
         return result
 
     def run_exact(self, inputs: Any, seed: int) -> Any:
-        """The value in float64. Raises whatever the reference raises: not all of them can."""
-        entry = widened_entry(self.entry)
-        wide = widen(inputs)
-        seed_everything(seed)
-        with self._redirected(), self._threads(inputs):
+        """The value in float64. Raises OracleImpossible, and whatever the reference raises: not all of them can."""
+        entry, wide = widened_entry(self.entry), widen(inputs)
+        with self._exactly(inputs, seed):
             return forward(entry, wide, self.spec.call)
 
     def run_backward_exact(self, inputs: Any, seed: int, cotangents: list[Any], with_parameters: bool) -> Any:
         """The same with gradients."""
-        entry = widened_entry(self.entry)
-        wide = widen(inputs)
-        seed_everything(seed)
-        with self._redirected(), self._threads(inputs):
+        entry, wide = widened_entry(self.entry), widen(inputs)
+        with self._exactly(inputs, seed):
             return forward_backward(entry, wide, self.spec.call, widen(cotangents), with_parameters).value
+
+    @contextlib.contextmanager
+    def _exactly(self, inputs: Any, seed: int) -> Iterator[None]:
+        seed_everything(seed)
+        with self._redirected(), self._threads(inputs), RandomnessWatch() as watch:
+            yield
+        if watch.drawn:
+            raise OracleImpossible("the reference draws random numbers, which are others in float64")
 
     # --- surroundings -----------------------------------------------------------------------------------------------------
 

@@ -182,7 +182,9 @@ class Trials:
         pristine = self.crew.shared.pristine(trial.message)
         if self.backward:
             pristine = pristine[0]
-        result = compare_outputs(trial.expected, answer.output, worker.outputs, rules, self.oracle(trial), pristine)
+        result = compare_outputs(
+            trial.expected, answer.output, worker.outputs, rules, self.oracle(trial), pristine, may_be_empty=bool(trial.changed)
+        )
         if trial.changed:
             self._compare_changed(worker, trial, answer, rules, result)
         extra = [trial.input_paths[i] for i in answer.changed if i not in trial.changed]
