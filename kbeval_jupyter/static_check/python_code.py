@@ -146,11 +146,15 @@ class PythonCode:
             left_out = {id(n) for node in nodes if isinstance(node, ast.JoinedStr) for n in ast.walk(node) if n is not node}
             left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
             for node in nodes:
-                if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in left_out and room > 0:
+                if (
+                    isinstance(node, ast.Constant | ast.JoinedStr)
+                    and id(node) not in left_out
+                    and room > 0
+                    and _holds(node, marks)
+                ):
                     text = self._strings.text(node)
-                    if text is not None and any(mark in text.value for mark in marks):
-                        found.append(text)
-                        room -= len(text.value)
+                    found += [text] if text is not None else []
+                    room -= len(text.value) if text is not None else 0
         return found
 
     def exec_sources(self) -> Iterator[Text]:
@@ -268,6 +272,12 @@ class PythonCode:
 
     def _is_import(self, name: str) -> bool:
         return any(name == full or name.startswith(full + ".") for fulls in self._project.imports.values() for full in fulls)
+
+
+def _holds(node: ast.Constant | ast.JoinedStr, marks: tuple[str, ...]) -> bool:
+    """Whether a literal itself, not what it inserts, holds one of the marks."""
+    parts = [node] if isinstance(node, ast.Constant) else [part for part in node.values if isinstance(part, ast.Constant)]
+    return any(mark in str(part.value) for part in parts for mark in marks)
 
 
 def _is_getattr(call: ast.Call) -> bool:

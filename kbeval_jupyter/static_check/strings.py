@@ -7,7 +7,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from .text import Text, joined
+from .text import Text, concatenated, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,11 +90,12 @@ class Strings:
                 # Whole lines of another string keep the place where they were written.
                 whole_lines = inserted is not None and "\n" in inserted.value
                 pieces.append(inserted if inserted and whole_lines else inserted.value if inserted else _UNKNOWN)
-        whole = self._at(node, "")
-        for is_text, group in itertools.groupby(pieces, lambda piece: isinstance(piece, Text)):
-            for piece in group if is_text else ["".join(map(str, group))]:
-                whole += piece if isinstance(piece, Text) else self._at(node, piece)
-        return whole
+        parts = [self._at(node, "")]
+        for _, group in itertools.groupby(pieces, lambda piece: isinstance(piece, Text)):
+            members = list(group)
+            texts = [piece for piece in members if isinstance(piece, Text)]
+            parts += texts or [self._at(node, "".join(map(str, members)))]
+        return concatenated(parts)
 
     def _at(self, node: ast.expr, value: str) -> Text:
         """A part of an f-string with the lines in which it stands."""
