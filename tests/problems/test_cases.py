@@ -45,6 +45,8 @@ def test_forms_that_are_read(text: str, cases: list[object]) -> None:
         ("[{'n': {1, 2}}]", "value that JSON cannot carry"),
         ("[{'n': 1e999}]", "value that JSON cannot carry"),
         ("hello", "not JSON: line 1, column 1"),
+        (f'[{{"n": {"9" * 5000}}}]', "cases.json cannot be read: Exceeds the limit"),
+        (f'[{{"n": {"[" * 5000}{"]" * 5000}}}]', "cases.json cannot be read: maximum recursion depth"),
     ],
 )
 def test_forms_that_are_refused(text: str, message: str) -> None:

@@ -139,6 +139,18 @@ def test_small_random_part_cannot_be_left_out(noise: str) -> None:
     assert any("draws random numbers" in text for text in without.correctness.cases[0].warnings)
 
 
+def test_a_case_may_have_any_name() -> None:
+    cases = [{"n": 4, "name": "../" + "länge " * 100}]
+    failed = functional(
+        "def generate_input(n): return torch.randn(n)\ndef ref_kernel(x): return x\n",
+        "def custom_kernel(x): return -x",
+        cases=cases,
+    )
+    assert failed.verdict == "incorrect"
+    (saved,) = failed.artifacts
+    assert torch.load(failed.artifacts_dir / saved.path, weights_only=True)["case"] == cases[0]["name"]
+
+
 def test_eight_bit_floats() -> None:
     reference = problem("return x.to(torch.float8_e4m3fn)")
     assert judged(reference, "return x.to(torch.float8_e4m3fn)").verdict == "passed"
