@@ -151,7 +151,7 @@ frames.receive(worker.sock)
     evaluation_id = start(link, judge, tmp_path)
     (run_dir,) = (Path(link.until("accepted", evaluation_id)["run_dir"]),)
     seen = ""
-    while not all(word in seen for word in ("daemon", "worker", "judge")):
+    while seen.count("\n") < 3:  # unbuffered, a line may come in pieces
         message = link.line()[1]
         seen += message.get("text", "")
     pids = [int(word) for word in seen.split() if word.isdigit()]
