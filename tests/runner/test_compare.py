@@ -1,8 +1,10 @@
 """Comparison, and the published wrong answers of other evaluators with the right ones."""
 
+import enum
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +16,10 @@ from kbeval_jupyter.runner.judging.outputs import Comparison, Rules, compare_out
 from kbeval_jupyter.runner.wire import Tolerance
 
 NAN, INF = float("nan"), float("inf")
+
+
+class Color(enum.IntEnum):
+    RED = 1
 
 
 def compared(expected: Any, actual: Any, rtol: float | None = None, atol: float | None = None, **options: Any) -> Comparison:
@@ -282,6 +288,12 @@ def test_paths_and_places() -> None:
     result = compared([{"y": (torch.ones(2), torch.ones(3))}], [{"y": (torch.ones(2), torch.zeros(3))}])
     assert [report.path for report in result.reports] == ["[0]['y'][0]", "[0]['y'][1]"]
     assert result.reason.startswith("output[0]['y'][1]: 3 of 3 elements are wrong (100 %)")
+
+
+@pytest.mark.parametrize("value", [np.float64(0.5), Color.RED, np.float64("nan"), True])
+def test_constants_of_subclasses_equal_themselves(value: Any) -> None:
+    assert compared([value], [value]).passed
+    assert not compared([value], [value + 1 if value == value else 0.0]).passed
 
 
 @pytest.mark.parametrize("value", [None, [None, None], [], {}, torch.ones(0, 3), [torch.ones(0), None]])

@@ -151,6 +151,31 @@ def test_a_case_may_have_any_name() -> None:
     assert torch.load(failed.artifacts_dir / saved.path, weights_only=True)["case"] == cases[0]["name"]
 
 
+LAZY, EAGER = "self.f = nn.LazyLinear(16)", "self.f = nn.Linear(16, 16)"
+
+
+@pytest.mark.parametrize(("reference", "construct"), [(LAZY, LAZY), (LAZY, EAGER), (EAGER, LAZY)])
+def test_lazy_weights_are_handed_over(reference: str, construct: str) -> None:
+    result = judged(problem("return self.f(x)", construct=reference), "return self.f(x)", construct, stages="all", budget=0.2)
+    assert result.verdict == "passed", result.reason
+    assert result.correctness is not None
+    assert result.correctness.weights == "state_dict"
+
+
+@pytest.mark.parametrize(
+    ("forward", "what"),
+    [
+        ("for _ in range(100): x = [x]\nreturn x", "is nested more than 32 levels deep"),
+        ("x = [x]\nx.append(x)\nreturn x", "is nested more than 32 levels deep"),
+        ("return [x] * 20000", "has more than 10000 parts"),
+    ],
+)
+def test_structures_without_bounds(forward: str, what: str) -> None:
+    reference = judged(problem(forward), forward)
+    assert (reference.verdict, reference.reason) == ("invalid_reference", f"the reference's output {what}")
+    assert judged(PLAIN, forward).verdict == "incorrect"
+
+
 def test_eight_bit_floats() -> None:
     reference = problem("return x.to(torch.float8_e4m3fn)")
     assert judged(reference, "return x.to(torch.float8_e4m3fn)").verdict == "passed"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..exchange.arena import Arena, dtype_name
+from ..exchange.encoding import own_constant
 from ..exchange.materialise import copy_tensor
 from ..exchange.structure import Leaf, flatten, place_of, structure_problem
 from ..exchange.tree import ConstNode, Node, TensorNode, leaves
@@ -94,6 +95,7 @@ def _fail(result: Comparison, reason: str) -> None:
 
 
 def _same_constant(expected: Any, actual: Any) -> bool:
+    expected = own_constant(expected)
     if type(expected) is not type(actual):
         return False
     return bool(expected == actual) or (expected != expected and actual != actual)

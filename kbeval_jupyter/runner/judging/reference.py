@@ -15,7 +15,7 @@ from ..exchange.encoding import distinct_tensors
 from ..exchange.transfer import move
 from ..usercode import failures, loading
 from ..usercode.gradients import BackwardResult, forward_backward
-from ..usercode.invocation import construct, forward
+from ..usercode.invocation import construct, forward, is_lazy
 from ..usercode.randomness import InputSecret, RandomnessWatch, seed_everything
 from ..usercode.redirect import redirected
 from .custom_inputs import CustomInputs, RequestRefused
@@ -82,6 +82,8 @@ class ReferenceProblem:
         if self._custom is not None:
             self._check_custom_inputs(self._custom)
         self.entry = self.construct() if self.spec.reference.kind == "class" else self.definition
+        if is_lazy(self.entry):
+            self._make_lazy_weights()
 
     def _function(self, name: str) -> Any:
         if self._custom is not None and name in self._custom.functions:
@@ -132,6 +134,13 @@ class ReferenceProblem:
         seed_everything(self.plan.seed)
         with self._guard(f"{self.spec.reference.name} of the reference cannot be constructed"), self._redirected():
             return construct(self.definition, arguments, self.device, self.plan.dtype)
+
+    def _make_lazy_weights(self) -> None:
+        """Lazy weights come into being in a first forward: under the weight seed, so that there are some to hand over."""
+        inputs = self.make_inputs(self.cases[0], 0)
+        seed_everything(self.plan.seed)
+        with self._guard("the reference failed"), self._redirected():
+            forward(self.entry, inputs, self.spec.call)
 
     def state(self) -> dict[str, Any] | None:
         """The reference's weights by name; None where it has no state dict."""
