@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import os
 import sys
 import traceback
@@ -22,12 +23,14 @@ EXIT_OK, EXIT_FAILED, EXIT_TARGET, EXIT_CANCELLED = 0, 1, 3, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status: 0 passed, 1 another verdict, 2 wrong request, 3 target failed, 130 cancelled."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    prepare_standard_streams()
     try:
+        _check_working_directory()
         if not words or words[0] in ("-h", "--help", "help"):
-            print(USAGE)
+            write_out(USAGE)
             return EXIT_OK if words else RequestError.exit_code
         if words[0] == "--version":
-            print(f"kbeval {__version__}")
+            write_out(f"kbeval {__version__}")
             return EXIT_OK
         return (COMMANDS.get(words[0]) or _unknown(words[0]))(words[1:])
     except KernelBenchError as error:
@@ -41,6 +44,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception:
         traceback.print_exc()
         return EXIT_TARGET
+
+
+def prepare_standard_streams() -> None:
+    """Streams that can always be written: one that was closed goes nowhere, a character it cannot encode becomes "?"."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.set_inheritable(number, True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _check_working_directory() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise RequestError("the working directory was removed", "change to a folder that exists") from error
+
+
+def write_out(text: str) -> None:
+    """Write lines to standard output; raises RequestError where that cannot take them, BrokenPipeError where nobody reads."""
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        mute(sys.stdout)
+        raise RequestError(f"standard output: {error.strerror}") from error
 
 
 def mute(stream: TextIO) -> None:
@@ -83,15 +119,15 @@ def _targets(words: list[str]) -> int:
     if given.action == "list":
         for name, settings in sorted(configuration.targets.items()):
             mark = "*" if name == configuration.default else " "
-            print(f"{mark} {name:<20} {settings.kind:<14} {configuration.origins[name] or 'built in'}")
+            write_out(f"{mark} {name:<20} {settings.kind:<14} {configuration.origins[name] or 'built in'}")
         return EXIT_OK
     settings = configuration.resolve(given.name)
     values: dict[str, Any] = dataclasses.asdict(settings)  # type: ignore[call-overload]  # every kind's settings are a dataclass
-    print(f"[targets.{settings.name}]  # {configuration.origins[settings.name] or 'built in'}")
-    print(f'kind = "{settings.kind}"')
+    write_out(f"[targets.{settings.name}]  # {configuration.origins[settings.name] or 'built in'}")
+    write_out(f'kind = "{settings.kind}"')
     for key, value in values.items():
         if key != "name" and value not in (None, ()):
-            print(f"{key} = {_toml(value)}")
+            write_out(f"{key} = {_toml(value)}")
     return EXIT_OK
 
 
@@ -110,7 +146,7 @@ def _doctor(words: list[str]) -> int:
 
     OptionParser(prog="kbeval doctor", description="What this machine can do, and what to install for the rest.").parse(words)
     findings = doctor.examine()
-    print(doctor.render(findings))
+    write_out(doctor.render(findings))
     return EXIT_OK if doctor.can_evaluate(findings) else EXIT_FAILED
 
 
@@ -123,7 +159,7 @@ def _show(words: list[str]) -> int:
     results = saved_results(parser.parse(words).notebook)
     if not results:
         raise RequestError("the notebook holds no results", "results are saved with the cells that made them")
-    print("\n\n".join(text.render(result) for result in results))
+    write_out("\n\n".join(text.render(result) for result in results))
     return EXIT_OK
 
 

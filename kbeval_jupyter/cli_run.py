@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from . import api, sources
-from .cli import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, EXIT_TARGET, mute, print_error
+from .cli import EXIT_CANCELLED, EXIT_FAILED, EXIT_OK, EXIT_TARGET, mute, print_error, write_out
 from .errors import Cancelled, KernelBenchError, RequestError
 from .model.result import SCHEMA, EvaluationResult, TargetInfo
 from .options import BY_KEYWORD, OptionParser, add_evaluation_options, build_request, given_options
@@ -155,14 +155,14 @@ class Outputs:
         if self.progress is not None:
             self.progress.close()
         if say and self.json_name != STANDARD_OUTPUT and self.events is not sys.stdout:
-            sys.stdout.write((text.short(result) if self.quiet else text.render(result)) + "\n")
+            write_out(text.short(result) if self.quiet else text.render(result))
         write_json(result, self.json_name)
         return status
 
     def finish_dry_run(self, result: EvaluationResult) -> int:
         """Write the plan, which is the log of such a result."""
         if self.json_name != STANDARD_OUTPUT:
-            sys.stdout.write("\n".join(result.log_tail) + "\n")
+            write_out("\n".join(result.log_tail))
         return self.finish(result, EXIT_OK, say=False)
 
     def close(self) -> None:
@@ -175,13 +175,12 @@ def write_json(result: EvaluationResult, name: str | None) -> None:
     """The result as strict JSON into a file, or on standard output for "-"; raises RequestError."""
     if name is None:
         return
-    data = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
+    data = json.dumps(result.to_json(), indent=1, allow_nan=False)
     if name == STANDARD_OUTPUT:
-        sys.stdout.write(data)
-        sys.stdout.flush()
+        write_out(data)
         return
     try:
-        Path(name).write_text(data, encoding="utf-8")
+        Path(name).write_text(data + "\n", encoding="utf-8")
     except OSError as error:
         raise RequestError(f"--json {name}: {error.strerror}") from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any, NoReturn
 
 from . import sources
 from .errors import RequestError, unknown_name
-from .model.request import TORCH_COMPILE, EvaluationRequest, RivalSource, Source
+from .model.request import TORCH_COMPILE, EvaluationRequest, RivalSource, Source, portable
 from .planning import ALL, STAGES
 from .problems.cases import check_cases, parse_cases
 from .problems.loading import FORMATS
@@ -19,6 +21,10 @@ from .static_check.languages import BACKENDS
 DEFAULT_STAGES = ("compile", "correctness")
 
 STAGES_HELP = f"comma-separated: {', '.join((*STAGES, ALL))} (default: {','.join(DEFAULT_STAGES)})"
+MAX_SEED = 2**64 - 1  # what torch's generators take
+MAX_TRIALS = 100_000
+MAX_GPU_ID = 1023
+MAX_SECONDS = 10_000_000  # four months; timers count in C's integers
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 # Words of the contract that later versions bring. Saying so is kinder than "unknown option".
@@ -27,36 +33,48 @@ LATER = frozenset(
 )
 
 
-def _whole_number(minimum: int) -> Callable[[str, Any], int]:
+def _whole_number(minimum: int, maximum: int) -> Callable[[str, Any], int]:
     def convert(option: str, value: Any) -> int:
         try:
             number = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value))
         except ValueError:
             number = minimum - 1
-        if number < minimum:
-            raise RequestError(f"{option} must be a whole number of at least {minimum}, got {value!r}")
+        if not minimum <= number <= maximum:
+            raise RequestError(f"{option} must be a whole number from {minimum} to {maximum}, got {_shown(value)}")
         return number
 
     return convert
 
 
-def _number(*, zero: bool) -> Callable[[str, Any], float]:
-    def convert(option: str, value: Any) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = -1.0
-        if not (0 < number < float("inf") or (zero and number == 0)):
-            raise RequestError(f"{option} must be a finite number {'of at least' if zero else 'above'} 0, got {value!r}")
-        return number
+def _tolerance(option: str, value: Any) -> float:
+    number = _float(value)
+    if not 0 <= number < math.inf:
+        raise RequestError(f"{option} must be a finite number of at least 0, got {_shown(value)}")
+    return number
 
-    return convert
+
+def _seconds(option: str, value: Any) -> float:
+    number = _float(value)
+    if not 0 < number <= MAX_SECONDS:
+        raise RequestError(f"{option} must be a number of seconds above 0 and at most {MAX_SECONDS}, got {_shown(value)}")
+    return number
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _shown(value: Any) -> str:
+    return reprlib.repr(value)  # a number of 10,000 digits is no help in a message
 
 
 def _text(option: str, value: Any) -> str:
     if not isinstance(value, str):
         raise RequestError(f"{option} must be text, got {value!r}")
-    return value
+    return portable(value)
 
 
 def _flag(option: str, value: Any) -> bool:
@@ -140,19 +158,19 @@ OPTIONS: tuple[Option, ...] = (
     Option("defensive", "look for cheats before measuring: named checks, a failed one rejects", _flag),
     Option("inputs", "a file that overrides get_inputs, get_init_inputs or generate_input", _inputs, "inputs", "FILE", file=True),
     Option("cases", "cases of the functional format: a JSON list of objects, or a task.yml", _cases, "cases", "FILE", file=True),
-    Option("seed", "fixes weights and generators (default 42)", _whole_number(0), "seed", "N"),
-    Option("gpu-id", "which GPU of the target", _whole_number(0), "gpu_id", "N"),
+    Option("seed", "fixes weights and generators (default 42)", _whole_number(0, MAX_SEED), "seed", "N"),
+    Option("gpu-id", "which GPU of the target", _whole_number(0, MAX_GPU_ID), "gpu_id", "N"),
     Option("dtype", "convert floating-point inputs and weights", _text, "dtype", choices=DTYPES),
     Option("precision", "what float32 products may use: ieee, or the faster tf32", _text, "precision", choices=("ieee", "tf32")),
     Option("backward", "compare gradients too", _flag, "backward"),
-    Option("rtol", "relative tolerance (default: by dtype)", _number(zero=True), "rtol", "X"),
-    Option("atol", "absolute tolerance (default: by dtype)", _number(zero=True), "atol", "X"),
-    Option("trials", "checks of each case, with fresh inputs (default 3)", _whole_number(1), "trials", "N"),
-    Option("budget", "seconds to measure (default 5)", _number(zero=False), "budget_s", "S"),
+    Option("rtol", "relative tolerance (default: by dtype)", _tolerance, "rtol", "X"),
+    Option("atol", "absolute tolerance (default: by dtype)", _tolerance, "atol", "X"),
+    Option("trials", "checks of each case, with fresh inputs (default 3)", _whole_number(1, MAX_TRIALS), "trials", "N"),
+    Option("budget", "seconds to measure (default 5)", _seconds, "budget_s", "S"),
     Option("vs", "time it against an earlier one: a label, a file, or torch.compile", _rival, "rivals", "LABEL|FILE", file=True),
     Option("confirm", "measure again in fresh processes where it is faster", _flag, "confirm"),
-    Option("timeout", "seconds for the whole run on the target (default 600)", _number(zero=False), "timeout_s", "S"),
-    Option("build-timeout", "seconds for building extensions (default 600)", _number(zero=False), "build_timeout_s", "S"),
+    Option("timeout", "seconds for the whole run on the target (default 600)", _seconds, "timeout_s", "S"),
+    Option("build-timeout", "seconds for building extensions (default 600)", _seconds, "build_timeout_s", "S"),
     Option("public-inputs", "make inputs from the seed alone, the same in every run", _flag, "public_inputs"),
     Option("files", "further files the implementation needs, as glob patterns beside it", _patterns, "files", "GLOB", many=True),
     Option("backend", "refuse what is not written in this language, before anything runs", _text, "backend", choices=BACKENDS),

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from .errors import RequestError, unknown_name
-from .model.request import Source
+from .model.request import Source, portable
 
-NOTEBOOK_CELL = re.compile(r"(?P<file>.+\.ipynb)#(?P<label>.+)", re.DOTALL)
+NOTEBOOK_CELL = re.compile(r"(?P<file>.+\.ipynb)#(?P<label>.*)", re.DOTALL)
+BEFORE_MAGIC = re.compile(r"\s*$|%%(time|timeit|capture|prun)\b")  # lines that may stand above our magic in its cell
 MAGIC = re.compile(r"%%(?P<magic>kernelbench|kernelref|kernelinputs|kernelcases)\b(?P<arguments>.*)")
 
 
@@ -27,13 +28,15 @@ def from_cell(body: str, name: str) -> Source:
 
 def from_path(path: Path | str) -> Source:
     """The source in a file, or in the cell that ``notebook.ipynb#label`` names."""
+    if path == "":
+        raise RequestError("a file's name is missing: it is empty")
     match = NOTEBOOK_CELL.fullmatch(str(path))
     if match and not Path(path).exists():
         return from_notebook(Path(match["file"]), match["label"])
     path = Path(path)
     if path.suffix == ".ipynb":
         raise RequestError(f"{path} is a notebook", f"name the cell: {path}#LABEL, as given with --name or to %%kernelref")
-    return Source(_read_text(path), path.name, directory=path.parent.absolute(), path=path.absolute())
+    return Source(_read_text(path), portable(path.name), directory=path.parent.absolute(), path=path.absolute())
 
 
 def from_value(value: Path | str | Source, name: str) -> Source:
@@ -56,17 +59,19 @@ def from_notebook(path: Path, label: str) -> Source:
         raise RequestError(
             f"{path}: {unknown_name('cell', label, labelled)}", "labels come from --name LABEL and %%kernelref NAME"
         )
-    return Source(labelled[label], f"{path.name}#{label}", first_line=2, directory=path.parent.absolute())
+    return labelled[label]
 
 
-def notebook_cells(path: Path) -> dict[str, str]:
-    """Label to cell body, for all cells of a notebook that begin with one of our cell magics and name something."""
+def notebook_cells(path: Path) -> dict[str, Source]:
+    """Label to source, for all code cells of a notebook whose magic is one of ours and names something."""
     found = {}
     for cell in read_notebook(path).cells:
-        first_line, _, body = str(cell.source).partition("\n")
-        match = MAGIC.match(first_line) if cell.cell_type == "code" else None
+        lines = str(cell.source).split("\n") if cell.cell_type == "code" else []
+        above = len(list(itertools.takewhile(BEFORE_MAGIC.match, lines)))
+        match = MAGIC.match(lines[above]) if above < len(lines) else None
         if match and (label := _label(match["magic"], match["arguments"])):
-            found[label] = body
+            body, name = "\n".join(lines[above + 1 :]), portable(f"{path.name}#{label}")
+            found[label] = Source(body, name, first_line=above + 2, directory=path.parent.absolute())
     return found
 
 
@@ -114,6 +119,7 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
+        name = encoding.removesuffix("-sig").upper()
         raise RequestError(
-            f"{path}, line {line}: byte 0x{data[error.start]:02x} at column {column} is not {encoding}", "save the file as UTF-8"
+            f"{path}, line {line}: byte 0x{data[error.start]:02x} at column {column} is not {name}", "save the file as UTF-8"
         ) from error

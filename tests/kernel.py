@@ -23,7 +23,7 @@ class Cell:
 
     id: str
     messages: list[dict[str, Any]] = field(default_factory=list)
-    reply: dict[str, Any] | None = None
+    reply: dict[str, Any] = field(default_factory=dict)
     idle_at: float | None = None
 
     def outputs(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Kernel:
 
     def wait_done(self, cell: Cell) -> Cell:
         """Its reply came and the kernel is idle again."""
-        self.wait(lambda: cell.reply is not None and cell.idle_at is not None)
+        self.wait(lambda: cell.reply and cell.idle_at is not None)
         return cell
 
     def wait(self, condition: Callable[[], object]) -> None:
@@ -128,8 +128,8 @@ class Kernel:
                     cell.idle_at = time.monotonic()
         while self.client.shell_channel.msg_ready():
             reply = self.client.get_shell_msg(timeout=0)
-            if (cell := self._cells.get(reply["parent_header"].get("msg_id", ""))) is not None:
-                cell.reply = reply["content"]
+            if (asked := self._cells.get(reply["parent_header"].get("msg_id", ""))) is not None:
+                asked.reply = reply["content"]
 
     def _addressees(self, message: dict[str, Any]) -> list[Cell]:
         """The cells that a page would hand it to: updates go by display id, a widget's messages by its comm."""

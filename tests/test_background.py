@@ -20,14 +20,14 @@ async def where() -> tuple[str, str]:
     return threading.current_thread().name, variable.get()
 
 
-def test_it_runs_on_one_thread_in_an_empty_context():
+def test_it_runs_on_one_thread_in_an_empty_context() -> None:
     token = variable.set("the cell's")
     first, second = background.run(where), background.run(where)
     variable.reset(token)
     assert first == second == ("kbeval-jupyter", "unset")
 
 
-def test_errors_come_to_the_caller():
+def test_errors_come_to_the_caller() -> None:
     async def fail() -> None:
         raise ValueError("mine")
 
@@ -35,7 +35,7 @@ def test_errors_come_to_the_caller():
         background.run(fail)
 
 
-def test_cancel_from_another_thread_waits_for_the_clean_up():
+def test_cancel_from_another_thread_waits_for_the_clean_up() -> None:
     started = threading.Event()
     cleaned = []
 
@@ -55,7 +55,7 @@ def test_cancel_from_another_thread_waits_for_the_clean_up():
     assert cleaned
 
 
-def test_an_interrupt_cancels_and_goes_on_to_the_caller():
+def test_an_interrupt_cancels_and_goes_on_to_the_caller() -> None:
     cleaned = []
 
     async def work() -> None:
@@ -92,7 +92,7 @@ started.wait()
 """
 
 
-def test_the_interpreter_ends_cleanly_with_work_under_way():
+def test_the_interpreter_ends_cleanly_with_work_under_way() -> None:
     result = subprocess.run([sys.executable, "-W", "error", "-X", "dev", "-c", SCRIPT], capture_output=True, timeout=20)
     assert result.stdout.decode().split() == ["cleaned", "closed"]
     assert result.stderr == b""
@@ -114,12 +114,12 @@ assert background.run(pid) == os.getpid()
 """
 
 
-def test_a_forked_child_gets_a_thread_of_its_own():
+def test_a_forked_child_gets_a_thread_of_its_own() -> None:
     result = subprocess.run([sys.executable, "-W", "error", "-c", FORK], capture_output=True, timeout=20)
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-def test_waiting_on_the_loop_itself_is_told():
+def test_waiting_on_the_loop_itself_is_told() -> None:
     async def inside() -> bool:
         return background.on_loop()
 

@@ -68,7 +68,7 @@ def test_verdicts(implementation: str, words: list[str], status: int, verdict: s
     ("words", "kind", "message"),
     [
         (["--trails", "3"], "request", "unknown option '--trails' (did you mean '--trials'?)"),
-        (["--trials", "0"], "request", "--trials must be a whole number of at least 1, got '0'"),
+        (["--trials", "0"], "request", "--trials must be a whole number from 1 to 100000, got '0'"),
         (["--profile"], "request", "option --profile is not in this version"),
         (["--stages", "corectness"], "request", "unknown stage 'corectness' (did you mean 'correctness'?)"),
         (["--impl", "nope.py"], "request", "cannot read nope.py: No such file or directory"),
@@ -229,6 +229,51 @@ def test_a_reader_that_leaves_is_no_disaster() -> None:
     process.stderr.close()
     assert process.wait(60) == 0
     assert "Traceback" not in errors
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["", "--json -"])
+def test_closed_streams_are_no_disaster(closed: str, words: str) -> None:
+    command = f"'{sys.executable}' -m kbeval_jupyter.cli run --reference reference.py --impl good.py {words} {closed}"
+    assert subprocess.run(command, shell=True, check=False).returncode == 0
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("words", [["--json", "-"], []])
+def test_standard_output_on_a_full_disk_is_said(words: list[str]) -> None:
+    command = [*COMMAND, "run", "--reference", "reference.py", "--impl", "good.py", *words]
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert process.returncode == 2
+    assert process.stderr.endswith("kbeval: standard output: No space left on device\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_terminal_without_unicode_gets_question_marks() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [*COMMAND, "run", "--reference", "reference.py", "--impl", "wrong.py"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert process.returncode == 1
+    assert process.stdout.startswith("? INCORRECT")
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = f"cd '{tmp_path}/gone' && rmdir '{tmp_path}/gone' && '{sys.executable}' -m kbeval_jupyter.cli targets"
+    process = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert process.stderr == "kbeval: the working directory was removed\n  change to a folder that exists\n"
+
+
+@pytest.mark.parametrize("name", [b"gr\xc3\xb6\xc3\x9fe.py", b"gr\xff.py", b"two\nlines.py"])
+def test_any_file_name_will_do(name: bytes, folder: Path) -> None:
+    (folder / os.fsdecode(name)).write_bytes((folder / "good.py").read_bytes())
+    words = ["run", "--reference", "reference.py", "--impl", os.fsdecode(name), "--name", os.fsdecode(name[:3])]
+    command = [*COMMAND, *words, "--json", "result.json"]
+    for environment in ({}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, **environment})
+        assert valid(Path("result.json").read_text())["label"] == name[:3].decode("utf-8", "replace")
 
 
 @pytest.mark.usefixtures("folder")

@@ -57,11 +57,11 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     made.close()
 
 
-def frozen(cell: Cell) -> dict[str, object]:
+def frozen(cell: Cell) -> dict[str, Any]:
     """The one output that stays, and it is the result."""
     (output,) = (output for output in cell.outputs() if "data" in output)
     assert set(output["data"]) == {"text/plain", "text/html", MIME_TYPE}
-    data: dict[str, object] = output["data"][MIME_TYPE]
+    data: dict[str, Any] = output["data"][MIME_TYPE]
     return data
 
 

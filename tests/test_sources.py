@@ -5,7 +5,7 @@ import pytest
 
 from kbeval_jupyter import sources
 from kbeval_jupyter.errors import RequestError
-from kbeval_jupyter.model.request import Source
+from kbeval_jupyter.model.request import Source, portable
 
 
 def notebook(path: Path, *cells: str) -> Path:
@@ -44,7 +44,7 @@ def test_encodings_that_python_reads(data: bytes, text: str, tmp_path: Path) -> 
 
 def test_bytes_that_are_not_utf_8_are_pointed_at(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_bytes(b"a = 1\nb = '\xe9'\n")
-    with pytest.raises(RequestError, match=r"x\.py, line 2: byte 0xe9 at column 6 is not utf-8"):
+    with pytest.raises(RequestError, match=r"x\.py, line 2: byte 0xe9 at column 6 is not UTF-8$"):
         sources.from_path(tmp_path / "x.py")
 
 
@@ -74,14 +74,41 @@ def test_cells_of_a_notebook_by_label(tmp_path: Path) -> None:
         "%%kernelbench\nno label either",
         "%%kernelcases softmax-cases\n[]",
     )
-    assert sources.notebook_cells(path) == {"softmax": "reference", "v1": "first again", "v two": "second", "softmax-cases": "[]"}
+    texts = {label: source.text for label, source in sources.notebook_cells(path).items()}
+    assert texts == {"softmax": "reference", "v1": "first again", "v two": "second", "softmax-cases": "[]"}
     source = sources.from_path(f"{path}#v two")
     assert source == Source("second", "course.ipynb#v two", first_line=2, directory=tmp_path)
     assert sources.from_path(Path(f"{path}#v1")).text == "first again"
 
 
+def test_cells_that_do_not_begin_with_the_magic(tmp_path: Path) -> None:
+    path = notebook(
+        tmp_path / "n.ipynb",
+        "\n  \n%%kernelref r\nreference",
+        "%%time\n%%capture out\n%%kernelbench --name v1\nfirst",
+        "# no magic after this\n%%kernelref comment\nx",
+        "%%bash\n%%kernelref text\nx",
+    )
+    found = sources.notebook_cells(path)
+    assert {label: (source.text, source.first_line) for label, source in found.items()} == {
+        "r": ("reference", 4),
+        "v1": ("first", 4),
+    }
+
+
+def test_names_that_utf_8_cannot_carry() -> None:
+    assert portable("größe") == "größe"
+    assert portable(b"gr\xc3\xb6".decode("ascii", "surrogateescape")) == "grö"
+    assert portable("a\udcffb") == "a\ufffdb"
+    assert "\ud83d" not in portable("\ud83d!")
+
+
 def test_wrong_labels_and_notebooks(tmp_path: Path) -> None:
     path = notebook(tmp_path / "n.ipynb", "%%kernelref softmax\nx")
+    with pytest.raises(RequestError, match="unknown cell ''"):
+        sources.from_path(f"{path}#")
+    with pytest.raises(RequestError, match="it is empty"):
+        sources.from_path("")
     with pytest.raises(RequestError, match=r"unknown cell 'sofmax' \(did you mean 'softmax'\?\); valid: softmax"):
         sources.from_path(f"{path}#sofmax")
     with pytest.raises(RequestError, match="is a notebook") as caught:

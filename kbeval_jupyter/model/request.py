@@ -68,3 +68,12 @@ class EvaluationRequest:
     rivals: tuple[RivalSource, ...] = ()
     confirm: bool = False
     limits: dict[str, int] = field(default_factory=dict)
+
+
+def portable(text: str) -> str:
+    """A command line's word or a file's name as UTF-8 can carry it, whatever bytes and locale it came with."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "surrogatepass")
+    return data.decode("utf-8", "replace")

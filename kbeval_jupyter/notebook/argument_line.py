@@ -74,5 +74,6 @@ def make_parser() -> MagicParser:
 def name_argument(magic: str, words: list[str]) -> str:
     """The one name that ``%%kernelref`` and its kin take; raises RequestError."""
     if len(words) != 1 or words[0].startswith("-"):
-        raise RequestError(f"%%{magic} takes one name, got {' '.join(words) or 'none'!r}; for example: %%{magic} softmax")
+        got = f", got {' '.join(words)!r}" if words else ""
+        raise RequestError(f"%%{magic} takes one name{got}; for example: %%{magic} softmax")
     return words[0]

@@ -116,7 +116,7 @@ def with_await(lines: list[str], runs_evaluation: Callable[[str], bool]) -> list
         return lines
     try:
         tree = compile("".join(lines), "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return lines  # the cell's own error message is better than ours
     calls = [node.value for node in tree.body if isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Call)]
     rows = [line.encode() for line in lines]  # the tree counts columns in bytes
@@ -133,7 +133,9 @@ def _is_evaluation(call: ast.Call, runs_evaluation: Callable[[str], bool]) -> bo
     function = call.func
     if not (isinstance(function, ast.Attribute) and function.attr in _MAGIC_CALLS and len(call.args) >= 2):
         return False
-    name, arguments = call.args[:2]
+    name, arguments, *body = call.args
+    if body and isinstance(body[0], ast.Constant) and not body[0].value:
+        return False  # an empty cell: IPython's message about it should name the magic that the user wrote
     if not (isinstance(name, ast.Constant) and name.value == MAGIC and name.lineno == name.end_lineno == call.lineno):
         return False
     return isinstance(arguments, ast.Constant) and isinstance(arguments.value, str) and runs_evaluation(arguments.value)

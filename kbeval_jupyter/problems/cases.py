@@ -36,6 +36,8 @@ def parse_cases(source: Source) -> list[dict[str, Any]]:
             raise RequestError(
                 f"the test cases in {source.name} are not JSON: line {line}, column {error.colno}: {error.msg}", EXPECTED
             ) from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise RequestError(f"the test cases in {source.name} cannot be read: {error}", EXPECTED) from error
     return check_cases(data, source.name)
 
 
@@ -58,7 +60,7 @@ def check_cases(data: Any, name: str = "the test cases") -> list[dict[str, Any]]
             )
         try:
             json.dumps(case, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise RequestError(f"test case {number} in {name} has a value that JSON cannot carry: {error}", EXPECTED) from error
     return [dict(case) for case in data]
 

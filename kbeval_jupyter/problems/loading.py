@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from kbeval_jupyter.errors import RequestError, unknown_name
 from kbeval_jupyter.model.problem import Problem
+from kbeval_jupyter.model.request import portable
 from kbeval_jupyter.model.result import NoteReport
 from kbeval_jupyter.runner.wire import PlanFile, ProblemSpec, Rival
 
@@ -184,7 +185,7 @@ class _Folders:
             "implementation": self._implementation,
         }
         return [
-            PlanFile(side, str(path), base64.b64encode(data).decode("ascii"))
+            PlanFile(side, portable(str(path)), base64.b64encode(data).decode("ascii"))
             for side, files in sides.items()
             for path, data in files.items()
         ] + [
@@ -202,12 +203,12 @@ class _Folders:
         hidden: list[Path] | None = None,
     ) -> str:
         # A file keeps its name, by which the user knows it in tracebacks.
-        name = PurePosixPath(source.path.name if source.path and source.path.suffix == ".py" else default_name)
+        name = PurePosixPath(portable(source.path.name) if source.path and source.path.suffix == ".py" else default_name)
         while name in folder:
             name = PurePosixPath("custom_" + name.name)
         folder[name] = file_bytes(source)
         found = find_sidecars(source, patterns, hidden or [])
         for path, data in found.files.items():
             folder.setdefault(path, data)
-        self.notes += [NoteReport("file_left_out", text, "warning") for text in [*found.too_large, *found.withheld]]
+        self.notes += [NoteReport("file_left_out", text, "warning") for text in [*found.unsent, *found.withheld]]
         return str(name)

@@ -35,7 +35,7 @@ class Sidecars:
     own: Path | None = None  # the source itself
     hidden: frozenset[Path] = frozenset()
     files: dict[PurePosixPath, bytes] = field(default_factory=dict)
-    too_large: list[str] = field(default_factory=list)
+    unsent: list[str] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
     total_bytes: int = 0
 
@@ -48,12 +48,16 @@ class Sidecars:
         if path.resolve() in self.hidden:
             self.withheld = [f"{relative} was not sent with the implementation: the reference stays out of its reach"]
             return False
-        size = path.stat().st_size
-        if len(self.files) >= FILES_LIMIT or self.total_bytes + size > BYTES_LIMIT:
-            limit = f"{FILES_LIMIT} files and {BYTES_LIMIT >> 20} MiB travel with a source"
-            self.too_large.append(f"{relative} ({size / 2**20:.1f} MiB) was not sent: at most {limit}")
+        try:
+            size = path.stat().st_size
+            if len(self.files) >= FILES_LIMIT or self.total_bytes + size > BYTES_LIMIT:
+                limit = f"{FILES_LIMIT} files and {BYTES_LIMIT >> 20} MiB travel with a source"
+                self.unsent.append(f"{relative} ({size / 2**20:.1f} MiB) was not sent: at most {limit}")
+                return False
+            self.files[relative] = path.read_bytes()
+        except OSError as error:
+            self.unsent.append(f"{relative} was not sent: it cannot be read: {error.strerror}")
             return False
-        self.files[relative] = path.read_bytes()
         self.total_bytes += size
         return True
 
@@ -66,8 +70,8 @@ def find_sidecars(source: Source, patterns: Iterable[str] = (), hidden: Iterable
     for path in _matches(root, patterns):
         if found.add(path):
             _follow(path, found)
-    if found.too_large:
-        raise RequestError(f"--files: {found.too_large[0]}", "put large data on the target and name it by an absolute path")
+    if found.unsent:
+        raise RequestError(f"--files: {found.unsent[0]}", "put large data on the target and name it by an absolute path")
     found.withheld.clear()  # a pattern that also matches the reference is no reason for a remark
     _follow_python(file_text(source), root, found)
     return found
@@ -77,7 +81,10 @@ def _matches(root: Path, patterns: Iterable[str]) -> Iterator[Path]:
     for pattern in patterns:
         if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
             raise RequestError(f"--files {pattern}: files must lie in {root} or below it", "patterns are relative to that folder")
-        matches = sorted(root.glob(pattern))
+        try:
+            matches = sorted(root.glob(pattern))
+        except ValueError as error:
+            raise RequestError(f"--files {pattern}: {error}", "for example: *.cuh or kernels/**/*.py") from error
         if not matches:
             raise RequestError(f"--files {pattern}: no such file in {root}")
         for path in matches:

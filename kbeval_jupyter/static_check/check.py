@@ -10,7 +10,7 @@ from kbeval_jupyter.model.static_report import Finding, StaticReport
 from . import compiled
 from .evidence import Evidence
 from .habits import fallbacks, habits
-from .languages import TITLES, title
+from .languages import BACKENDS, TITLES, title
 from .project import Project
 from .python_code import PythonCode
 from .reachability import Reachability, is_dynamic
@@ -38,10 +38,13 @@ def check(backend: Backend, entry: str, main: str, files: Mapping[str, str]) -> 
 
 def _check(backend: Backend, entry: str, main: str, files: Mapping[str, str]) -> StaticReport:
     project = Project.of(main, files)
-    _read_executed_strings(project, entry)
     graph = Reachability(project)
     live = graph.live(entry)
     code = PythonCode(project, graph, live)
+    if _read_executed_strings(project, code):
+        graph = Reachability(project)
+        live = graph.live(entry)
+        code = PythonCode(project, graph, live)
     evidence = Evidence()
     _python_kernels(code, live, entry, evidence)
     compiled.examine(code, project, live, entry, evidence)
@@ -56,22 +59,21 @@ def _check(backend: Backend, entry: str, main: str, files: Mapping[str, str]) ->
     return StaticReport(backend, is_backend, reason, _sorted(evidence.findings.values(), main))
 
 
-def _read_executed_strings(project: Project, entry: str) -> None:
-    """Take code that is run with exec into the project, at the lines where it is written."""
-    graph = Reachability(project)
-    code = PythonCode(project, graph, graph.live(entry))
-    dynamic = any(True for _ in code.unseen())
-    texts = [
-        *code.exec_sources(),
-        *(code.strings_with("@triton", "triton.jit", "@cute", "@tilelang", "@T.prim") if dynamic else ()),
-    ]
+def _read_executed_strings(project: Project, code: PythonCode) -> bool:
+    """Take code that is run with exec into the project, at the lines where it is written; whether there was any."""
+    texts = list(code.exec_sources())
+    if any(True for _ in code.unseen()):  # it may write a module to a file and import that, as Triton wants it
+        texts += code.strings_with("@triton", "triton.jit", "@cute", "@tilelang", "@T.prim")
+    read = False
     for text in texts:
         module = project.add_python(text.places[0].file, text.value)
         if module is not None:
+            read = True
             for node in ast.walk(module.tree):
                 if hasattr(node, "lineno"):
                     node.lineno = text.place(node.lineno - 1).line
             module.lines = next(m.lines for m in project.modules if m.file == module.file)
+    return read
 
 
 def _python_kernels(code: PythonCode, live: set[str], entry: str, evidence: Evidence) -> None:
@@ -121,11 +123,10 @@ def _decide(backend: Backend, evidence: Evidence, entry: str, main: str) -> tupl
         return False, f"not a {name} implementation: {idle[0][0]} ({_where(idle[0][1], main)})"
     if evidence.kernels:
         kernel, languages, at = evidence.kernels[0]
-        hint = next((b for b in TITLES if b in languages), "")
-        return False, (
-            f"not a {name} implementation: its kernel {kernel} ({_where(at, main)}) is {title(_main_language(languages))}; "
-            f"for that give --backend {hint}"
-        )
+        fitting = next((b for b in BACKENDS if b in languages), None)
+        hint = f"; for that give --backend {fitting}" if fitting else ""
+        what = title(_main_language(languages))
+        return False, f"not a {name} implementation: its kernel {kernel} ({_where(at, main)}) is {what}{hint}"
     used = [f for f in _sorted(evidence.findings.values(), main) if f.kind in ("torch_operator", "library_call")]
     work = ", ".join(f"{f.name} ({_where(Place(f.file, f.line), main)})" for f in used[:3])
     more = f"; it uses {work}" if work else ""
@@ -151,8 +152,7 @@ def _entry_place(project: Project, entry: str, main: str) -> Place:
 
 def _is_defined_here(project: Project, entry: str) -> bool:
     """Whether a definition of the entry stands in the files; else it comes from a module that is not among them."""
-    classes = (n.name for module in project.modules for n in ast.walk(module.tree) if isinstance(n, ast.ClassDef))
-    return entry in project.functions or entry in project.bindings or entry in classes
+    return any(entry in names for names in (project.classes, project.functions, project.bindings))
 
 
 def _sorted(findings: Iterable[Finding], main: str) -> list[Finding]:

@@ -66,7 +66,7 @@ def _extension(units: list[Unit], called: set[str] | None, entry: str, evidence:
 def _runtime(compilation: Compilation, sources: Text, project: Project, evidence: Evidence) -> set[Place]:
     """Sources that are compiled at run time; Python launches their kernels by name. Gives the places of the kernels."""
     if compilation.is_snippet:
-        evidence.add_kernel("cupy", frozenset({"cuda", "hip"}), compilation.at, "CUDA or HIP kernel made by CuPy")
+        evidence.add_kernel("elementwise", frozenset({"cuda", "hip"}), compilation.at, "CUDA or HIP kernel made of an expression")
         return set()
     kernels = list(Program.of(_with_includes([sources], project)).kernels(None))
     for kernel in kernels:

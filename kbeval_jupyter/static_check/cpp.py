@@ -13,6 +13,8 @@ from .tokens import Token, Unit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_EXPORTERS = {"def", "impl", "op"}
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -148,9 +150,9 @@ class Program:
 
 
 def _exports(tokens: list[Token]) -> Iterator[tuple[str, list[Token]]]:
-    """``def("name", &function)`` and ``impl(…)`` in a binding: the name in Python and the tokens behind it."""
+    """``def("name", &function)`` and the like in a binding: the name in Python and the tokens behind it."""
     for index, token in enumerate(tokens[:-2]):
-        if token.text in ("def", "impl") and tokens[index + 1].text == "(" and tokens[index + 2].kind == "string":
+        if token.text in _EXPORTERS and tokens[index + 1].text == "(" and tokens[index + 2].kind == "string":
             schema = tokens[index + 2].text
             yield schema.partition("(")[0].rpartition("::")[2].strip(), tokens[index + 3 : matching(tokens, index + 1)]
 
@@ -159,7 +161,7 @@ def _outside_exports(tokens: list[Token]) -> Iterator[Token]:
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        if token.text in ("def", "impl") and index + 2 < len(tokens) and tokens[index + 2].kind == "string":
+        if token.text in _EXPORTERS and index + 2 < len(tokens) and tokens[index + 2].kind == "string":
             index = matching(tokens, index + 1)
         else:
             yield token

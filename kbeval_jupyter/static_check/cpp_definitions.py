@@ -157,8 +157,8 @@ def _statement(head: list[Token]) -> Iterator[Definition]:
     elif _starts_value(plain):
         equals = words.index("=")
         names = [token.text for token in plain[:equals] if token.kind == "name"]
-        if names:
-            yield Definition("alias", names[-1], plain, plain)
+        if names:  # one that calls something runs when the library is loaded, and may register operators
+            yield Definition("binding" if _has(plain, "(") else "alias", names[-1], plain, plain)
     elif plain[0].text in BINDINGS or (len(words) > 1 and words[1] == "(" and plain[0].kind == "name"):
         yield Definition("binding", words[0], plain, plain[1:])  # a macro call: it may define or register anything
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from .project import Project
     from .text import Place
@@ -68,19 +68,18 @@ def habits(project: Project, nodes: list[ast.AST], entry: str) -> Iterator[tuple
 
 
 def fallbacks(
-    nodes: list[ast.AST], own: set[str], operators: dict[Place, str], place: object
+    nodes: list[ast.AST], own: set[str], operators: dict[Place, str], place: Callable[[ast.AST], Place]
 ) -> Iterator[tuple[str, str, ast.AST]]:
-    """``try`` a kernel of one's own, ``except`` an operator of torch."""
-    for node in nodes:
-        if not isinstance(node, ast.Try):
-            continue
-        if not any(isinstance(n, ast.Name | ast.Attribute) and _word(n) in own for part in node.body for n in ast.walk(part)):
+    """``try`` a kernel of one's own (named in ``own``), ``except`` an operator (named by its place)."""
+    for node in (node for node in nodes if isinstance(node, ast.Try)):
+        tried = (n for part in node.body for n in ast.walk(part) if isinstance(n, ast.Name | ast.Attribute))
+        if not any(_word(n) in own for n in tried):
             continue
         for handler in node.handlers:
-            for inner in ast.walk(handler):
-                if isinstance(inner, ast.Call | ast.BinOp) and (name := operators.get(place(inner))):  # type: ignore[operator]  # below
-                    yield name, f"falls back to {name} where its own kernel fails", inner
-                    break
+            calls = (n for n in ast.walk(handler) if isinstance(n, ast.Call | ast.BinOp))
+            fallback = next(((operators[place(n)], n) for n in calls if place(n) in operators), None)
+            if fallback is not None:
+                yield fallback[0], f"falls back to {fallback[0]} where its own kernel fails", fallback[1]
 
 
 def _word(node: ast.Name | ast.Attribute) -> str:

@@ -47,13 +47,19 @@ SOURCE_ARGUMENTS: dict[str, tuple[tuple[int, ...], tuple[str, ...], Literal["ext
     "cupy.RawModule": ((), ("code", "path"), "runtime"),
     "cupy.ElementwiseKernel": ((2,), ("operation",), "runtime"),
     "cupy.ReductionKernel": ((2, 3, 4), ("map_expr", "reduce_expr"), "runtime"),
+    "torch.cuda.jiterator._create_jit_fn": ((0,), ("code_string",), "runtime"),
+    "torch.cuda.jiterator._create_multi_output_jit_fn": ((0,), ("code_string",), "runtime"),
     "pycuda.compiler.SourceModule": ((0,), ("source",), "runtime"),
     "nvrtcCreateProgram": ((0, 1), ("src",), "runtime"),
     "hiprtcCreateProgram": ((0, 1), ("src",), "runtime"),
     "cuda.core.experimental.Program": ((0,), ("code",), "runtime"),
     "cuda.core.Program": ((0,), ("code",), "runtime"),
 }
-SNIPPETS = {"cupy.ElementwiseKernel", "cupy.ReductionKernel"}  # their text is a kernel's body, not a kernel
+# Their text is what a kernel does to one element, not a kernel.
+SNIPPETS = {
+    "cupy.ElementwiseKernel", "cupy.ReductionKernel",
+    "torch.cuda.jiterator._create_jit_fn", "torch.cuda.jiterator._create_multi_output_jit_fn",
+}  # fmt: skip
 
 # Packages that hold kernels of others; using them is a library call.
 LIBRARIES = {

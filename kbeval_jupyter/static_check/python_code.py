@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _COMPILER_PROCESSES = ("subprocess.", "os.system", "os.popen", "os.exec", "ctypes.", "setuptools.", "torch.ops.load_library",
                        "torch.utils.cpp_extension.CUDAExtension", "torch.classes.load_library", "distutils.")  # fmt: skip
 
+_MODULE_LOADERS = ("ModuleLoad", "ModuleLoadData", "ModuleLoadDataEx", "LibraryLoadData", "LibraryLoadFromFile")
+
 
 @dataclass(frozen=True)
 class PythonKernel:
@@ -117,6 +119,8 @@ class PythonCode:
                 yield "a module chosen at run time", self.place(call)
             elif names & {"importlib.util.module_from_spec", "importlib.machinery.SourceFileLoader", "runpy.run_path"}:
                 yield "a module loaded from a file", self.place(call)
+            elif any(name == "triton.compile" or name.endswith(_MODULE_LOADERS) for name in names):
+                yield "a kernel compiled elsewhere", self.place(call)
             elif any(name.startswith("torch.ops.") and not _computes(name) for name in names):
                 yield "an operator registered elsewhere", self.place(call)
             else:
@@ -142,11 +146,15 @@ class PythonCode:
             left_out = {id(n) for node in nodes if isinstance(node, ast.JoinedStr) for n in ast.walk(node) if n is not node}
             left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
             for node in nodes:
-                if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in left_out and room > 0:
+                if (
+                    isinstance(node, ast.Constant | ast.JoinedStr)
+                    and id(node) not in left_out
+                    and room > 0
+                    and _holds(node, marks)
+                ):
                     text = self._strings.text(node)
-                    if text is not None and any(mark in text.value for mark in marks):
-                        found.append(text)
-                        room -= len(text.value)
+                    found += [text] if text is not None else []
+                    room -= len(text.value) if text is not None else 0
         return found
 
     def exec_sources(self) -> Iterator[Text]:
@@ -264,6 +272,12 @@ class PythonCode:
 
     def _is_import(self, name: str) -> bool:
         return any(name == full or name.startswith(full + ".") for fulls in self._project.imports.values() for full in fulls)
+
+
+def _holds(node: ast.Constant | ast.JoinedStr, marks: tuple[str, ...]) -> bool:
+    """Whether a literal itself, not what it inserts, holds one of the marks."""
+    parts = [node] if isinstance(node, ast.Constant) else [part for part in node.values if isinstance(part, ast.Constant)]
+    return any(mark in str(part.value) for part in parts for mark in marks)
 
 
 def _is_getattr(call: ast.Call) -> bool:

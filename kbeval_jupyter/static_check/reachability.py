@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 IMPORT = "<import>"  # runs when the module is imported, whatever is used of it later
 _DYNAMIC = "<dynamic>"
+_CHOOSERS = {"operator.attrgetter", "operator.methodcaller", "inspect.getmembers"}
 
 # Methods that a framework calls by itself; others must be named somewhere.
 _CALLED_BY_FRAMEWORKS = {"forward", "backward", "setup_context", "jvp", "vmap", "reset_parameters", "_load_from_state_dict"}
@@ -207,6 +208,10 @@ class _Builder:
                 self._class(statement, node.name)
             else:
                 self._executed(statement, node.name)
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                    for name in (target.id for target in targets if isinstance(target, ast.Name)):
+                        graph.edge(f".{name}", name)  # a class's names are reached as attributes
 
     def _function(self, node: Function, owner: str, outer: str, *, method: bool = False) -> None:
         graph = self._graph
@@ -299,7 +304,7 @@ class _Builder:
         elif isinstance(expression, ast.Attribute):
             if expression.attr in _METADATA and isinstance(expression.value, ast.Name):
                 return
-            self._graph.edge(owner, f".{expression.attr}")
+            self._graph.edge(owner, _DYNAMIC if expression.attr == "__dict__" else f".{expression.attr}")
             bases = self._project.qualified(expression.value)
             if not bases or any("sys.modules" in base or self._graph.is_local(f"{base}.{expression.attr}") for base in bases):
                 self._graph.edge(owner, expression.attr)
@@ -318,7 +323,7 @@ class _Builder:
         if function in ("getattr", "setattr") and len(call.args) > 1:
             name = self._project.constant(call.args[1])
             self._graph.edge(owner, f".{name}" if name else _DYNAMIC)
-        elif function in ("globals", "locals", "vars", "eval", "exec"):
+        elif function in ("globals", "locals", "vars", "eval", "exec") or self._project.qualified(call.func) & _CHOOSERS:
             self._graph.edge(owner, _DYNAMIC)
         for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
             if not (function in _LOOKS_ONLY and isinstance(argument, ast.Name | ast.Attribute)):

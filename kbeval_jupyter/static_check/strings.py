@@ -7,7 +7,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from .text import Text, joined
+from .text import Text, concatenated, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 _KEEPS_TEXT = {
     "format", "format_map", "strip", "lstrip", "rstrip", "encode", "decode", "substitute", "safe_substitute", "render",
-    "expandtabs", "removeprefix", "removesuffix", "lower", "upper", "read", "read_text", "read_bytes", "splitlines",
+    "expandtabs", "removeprefix", "removesuffix", "lower", "upper", "splitlines",
     "resolve", "absolute",
 }  # fmt: skip
+_READS = {"read", "read_text", "read_bytes"}
 _WRAPPERS = {
     "textwrap.dedent", "textwrap.indent", "inspect.cleandoc", "str", "bytes", "string.Template", "jinja2.Template", "list",
     "tuple", "open", "io.open", "pathlib.Path", "ctypes.c_char_p", "itertools.chain",
@@ -89,11 +90,12 @@ class Strings:
                 # Whole lines of another string keep the place where they were written.
                 whole_lines = inserted is not None and "\n" in inserted.value
                 pieces.append(inserted if inserted and whole_lines else inserted.value if inserted else _UNKNOWN)
-        whole = self._at(node, "")
-        for is_text, group in itertools.groupby(pieces, lambda piece: isinstance(piece, Text)):
-            for piece in group if is_text else ["".join(map(str, group))]:
-                whole += piece if isinstance(piece, Text) else self._at(node, piece)
-        return whole
+        parts = [self._at(node, "")]
+        for _, group in itertools.groupby(pieces, lambda piece: isinstance(piece, Text)):
+            members = list(group)
+            texts = [piece for piece in members if isinstance(piece, Text)]
+            parts += texts or [self._at(node, "".join(map(str, members)))]
+        return concatenated(parts)
 
     def _at(self, node: ast.expr, value: str) -> Text:
         """A part of an f-string with the lines in which it stands."""
@@ -115,8 +117,10 @@ class Strings:
                 return self.text(call.args[0])
             if method == "replace":
                 return self._replaced(self.text(base), call)
+            if method in _READS:
+                return joined(self.files(base))
             if method in _KEEPS_TEXT:
-                text = self.text(base) or joined(self.files(call))
+                text = self.text(base)
                 return text.with_value(_BRACES.sub(_unescaped, text.value)) if text and method == "format" else text
         if names & _WRAPPERS and call.args:
             return joined(self.files(call)) or self.text(call.args[0])

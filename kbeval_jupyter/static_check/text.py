@@ -53,12 +53,8 @@ class Text:
         return cls(value, tuple(places))
 
     def __add__(self, other: Text) -> Text:
-        """The two joined, or the first where that grows too long; where they meet, the place is that of the part not blank."""
-        if len(self.value) + len(other.value) > CHARACTERS_LIMIT:
-            return self
-        own_last = self.value.rpartition("\n")[2]
-        meeting = self.places[-1] if own_last.strip() else other.places[0]
-        return Text(self.value + other.value, (*self.places[:-1], meeting, *other.places[1:]))
+        """The two, one directly after the other."""
+        return concatenated([self, other])
 
     def with_value(self, value: str) -> Text:
         """The same lines with other words; the text itself where the number of lines would change."""
@@ -81,3 +77,24 @@ def joined(texts: Iterable[Text]) -> Text | None:
         values.append(text.value)
         places += text.places
     return Text("\n".join(values), tuple(places)) if values else None
+
+
+def concatenated(texts: Iterable[Text]) -> Text:
+    """All of them, one directly after the other, as far as the limit allows.
+
+    Where two meet in a line, its place is that of the first part that is not blank.
+    """
+    values: list[str] = []
+    places: list[Place] = []
+    length, line_is_blank = 0, True
+    for text in texts:
+        length += len(text.value)
+        if values and length > CHARACTERS_LIMIT:
+            break
+        if places and not line_is_blank:
+            places += text.places[1:]
+        else:
+            places[-1:] = text.places
+        line_is_blank = not text.value.rpartition("\n")[2].strip() and (line_is_blank or "\n" in text.value)
+        values.append(text.value)
+    return Text("".join(values), tuple(places))

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"}
-_FALSE, _TRUE = re.compile(r"\s*(0|false)\s*(&&.*)?$"), re.compile(r"\s*(1|true)\s*(\|\|.*)?$")
+_FALSE, _TRUE = re.compile(r"\s*(0|false)\s*(& &.*)?$"), re.compile(r"\s*(1|true)\s*(\| \|.*)?$")
 
 
 @dataclass(frozen=True)

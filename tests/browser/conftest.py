@@ -36,7 +36,7 @@ def other_kernels() -> list[KernelSpec]:
     return [KernelSpec(path.name, path) for path in sorted(OTHER_KERNELS.glob("ipykernel-*"))]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
     """A running JupyterLab."""
     server = JupyterLab(tmp_path_factory.mktemp("lab"), [KernelSpec("python3"), *other_kernels()])
@@ -50,7 +50,7 @@ def find_browser() -> str | None:
     return os.environ.get("KBEVAL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as playwright:

@@ -76,6 +76,7 @@ class JupyterLab:
             "JUPYTER_RUNTIME_DIR": str(self._root / "runtime"),
             "JUPYTERLAB_SETTINGS_DIR": str(self._root / "settings"),
             "JUPYTERLAB_WORKSPACES_DIR": str(self._root / "workspaces"),
+            "KBEVAL_SERVER_IDLE_S": "12",  # longer than a page takes to open
         }
         command = [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--expose-app-in-browser",

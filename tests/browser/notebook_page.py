@@ -101,7 +101,10 @@ class NotebookPage:
         )
 
     def interrupt(self) -> None:
-        """Press the toolbar's interrupt button."""
+        """Press the toolbar's interrupt button, once the page is connected: before that it does nothing."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
+        )
         self.page.locator("jp-button[data-command='notebook:interrupt-kernel']").click()
 
     def save(self) -> nbformat.NotebookNode:

@@ -17,6 +17,10 @@ counter = Counter(); counter
 """
 
 
+def test_the_other_kernels_are_there() -> None:
+    assert [spec.name for spec in other_kernels()] == ["ipykernel-6.31.0", "ipykernel-7.1.0"], "run: make setup"
+
+
 @pytest.mark.parametrize("kernel", ["python3", *(spec.name for spec in other_kernels())])
 def test_a_widget_reaches_the_page_and_hears_a_click(open_notebook: OpenNotebook, kernel: str) -> None:
     report = "import ipykernel; print(ipykernel.__version__, counter.count)"

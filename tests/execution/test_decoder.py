@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kbeval_jupyter.errors import ProtocolError
@@ -8,12 +10,12 @@ from kbeval_jupyter.execution.decoder import EventDecoder
 FIRST = b'{"kind":"note","seq":0,"t":0.1}'
 
 
-def test_events_in_order_unknown_kinds_included():
+def test_events_in_order_unknown_kinds_included() -> None:
     decoder = EventDecoder()
     assert decoder.decode(b'{"kind":"of the future","seq":0,"t":0,"x":[1]}')["x"] == [1]
-    assert not decoder.finished
+    before = decoder.finished
     assert decoder.decode(b'{"kind":"finished","seq":1,"t":0.5,"verdict":"passed"}')["verdict"] == "passed"
-    assert decoder.finished
+    assert (before, decoder.finished) == (False, True)
     decoder.end()
 
 
@@ -36,21 +38,21 @@ def test_events_in_order_unknown_kinds_included():
         (b'{"kind":"started","seq":1,"t":0,"wire":99}', "wire version 99"),
     ],
 )
-def test_a_stream_that_breaks_the_rules_is_an_error(line, message):
+def test_a_stream_that_breaks_the_rules_is_an_error(line: Any, message: Any) -> None:
     decoder = EventDecoder()
     decoder.decode(FIRST)
     with pytest.raises(ProtocolError, match=message):
         decoder.decode(line)
 
 
-def test_an_end_without_the_final_event():
+def test_an_end_without_the_final_event() -> None:
     decoder = EventDecoder()
     decoder.decode(FIRST)
     with pytest.raises(ProtocolError, match="after 1 events without the final one"):
         decoder.end()
 
 
-def test_nothing_comes_after_the_final_event():
+def test_nothing_comes_after_the_final_event() -> None:
     decoder = EventDecoder()
     decoder.decode(b'{"kind":"finished","seq":0,"t":0}')
     with pytest.raises(ProtocolError, match="after the final one"):

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import anyio
 import pytest
@@ -28,11 +29,11 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def collect(target: ProcessExecutor, plan: wire.Plan) -> list[dict]:
+async def collect(target: ProcessExecutor, plan: wire.Plan) -> list[dict[str, Any]]:
     return [event async for event in target.run(plan)]
 
 
-async def pids_of(events) -> list[int]:
+async def pids_of(events: Any) -> list[int]:
     seen = ""
     async for event in events:
         seen += event.get("text", "")
@@ -55,7 +56,7 @@ async def until_gone(pids: list[int], limit_s: float) -> None:
             await anyio.sleep(0.005)
 
 
-async def test_events_arrive_in_order_and_a_second_evaluation_uses_the_same_link(tmp_path):
+async def test_events_arrive_in_order_and_a_second_evaluation_uses_the_same_link(tmp_path: Path) -> None:
     async with executor() as target:
         for name in ("one", "two"):
             events = await collect(target, make_plan(name, f"print({name!r})" + PASS, tmp_path))
@@ -69,7 +70,7 @@ def children() -> list[str]:
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
-async def test_two_evaluations_at_the_same_moment(tmp_path):
+async def test_two_evaluations_at_the_same_moment(tmp_path: Path) -> None:
     async with executor() as target, anyio.create_task_group() as group:
         found: dict[str, str] = {}
 
@@ -81,14 +82,14 @@ async def test_two_evaluations_at_the_same_moment(tmp_path):
     assert found == {"left": "left\n", "right": "right\n"}
 
 
-async def test_the_same_id_twice_is_refused(tmp_path):
+async def test_the_same_id_twice_is_refused(tmp_path: Path) -> None:
     async with executor() as target:
         await collect(target, make_plan("twice", PASS, tmp_path))
         with pytest.raises(ProtocolError, match="exists already"):
             await collect(target, make_plan("twice", PASS, tmp_path))
 
 
-async def test_cancel_still_ends_in_finished(tmp_path):
+async def test_cancel_still_ends_in_finished(tmp_path: Path) -> None:
     async with executor() as target:
         events = target.run(make_plan("stopped", LONG, tmp_path))
         pids = await pids_of(events)
@@ -102,7 +103,7 @@ async def test_cancel_still_ends_in_finished(tmp_path):
         await target.cancel("never heard of")
 
 
-async def test_closing_the_iterator_cancels(tmp_path):
+async def test_closing_the_iterator_cancels(tmp_path: Path) -> None:
     async with executor() as target:
         async with contextlib.aclosing(target.run(make_plan("closed", LONG, tmp_path))) as events:
             pids = await pids_of(events)
@@ -111,7 +112,7 @@ async def test_closing_the_iterator_cancels(tmp_path):
         assert (await collect(target, make_plan("after", PASS, tmp_path)))[-1]["verdict"] == "passed"
 
 
-async def test_cancelling_the_task_cancels(tmp_path):
+async def test_cancelling_the_task_cancels(tmp_path: Path) -> None:
     async with executor() as target:
         pids: list[int] = []
 
@@ -129,7 +130,7 @@ async def test_cancelling_the_task_cancels(tmp_path):
         await until_gone(pids, 1)
 
 
-async def test_leaving_the_target_ends_its_evaluations(tmp_path):
+async def test_leaving_the_target_ends_its_evaluations(tmp_path: Path) -> None:
     async with executor() as target:
         events = target.run(make_plan("left", LONG, tmp_path))
         pids = await pids_of(events)
@@ -145,14 +146,14 @@ def kill_link() -> None:
             os.kill(int(pid), signal.SIGKILL)
 
 
-async def test_a_link_that_died_between_evaluations_is_started_again(tmp_path):
+async def test_a_link_that_died_between_evaluations_is_started_again(tmp_path: Path) -> None:
     async with executor() as target:
         await collect(target, make_plan("first", PASS, tmp_path))
         kill_link()
         assert (await collect(target, make_plan("second", PASS, tmp_path)))[-1]["verdict"] == "passed"
 
 
-async def test_two_thousand_lines_once_and_in_order_over_killed_links(tmp_path):
+async def test_two_thousand_lines_once_and_in_order_over_killed_links(tmp_path: Path) -> None:
     judge = """
 worker = spawn('''
 import time
@@ -176,7 +177,7 @@ frames.receive(worker.sock)
         assert lines.splitlines() == [f"line {i}" for i in range(2000)]
 
 
-async def test_without_grace_a_lost_link_is_an_error(tmp_path):
+async def test_without_grace_a_lost_link_is_an_error(tmp_path: Path) -> None:
     async with executor() as target:
         events = target.run(make_plan("lost", LONG, tmp_path))
         pids = await pids_of(events)
@@ -186,7 +187,7 @@ async def test_without_grace_a_lost_link_is_an_error(tmp_path):
         await until_gone(pids, 1)
 
 
-async def test_a_refused_plan_and_a_missing_torch_are_errors_of_ours(tmp_path):
+async def test_a_refused_plan_and_a_missing_torch_are_errors_of_ours(tmp_path: Path) -> None:
     async with executor() as target:
         plan = make_plan("refused", PASS, tmp_path, files=[wire.PlanFile("implementation", "../x", "")])
         with pytest.raises(RequestError, match="without"):
@@ -199,14 +200,14 @@ async def test_a_refused_plan_and_a_missing_torch_are_errors_of_ours(tmp_path):
         assert "pip install torch" in caught.value.hint
 
 
-async def test_an_interpreter_that_is_not_there(tmp_path):
+async def test_an_interpreter_that_is_not_there(tmp_path: Path) -> None:
     target = ProcessExecutor(LocalTransport(), Capabilities(), python="/no/such/python")
     with pytest.raises(TargetError, match="/no/such/python"):
         await collect(target, make_plan("x", PASS, tmp_path))
     await target.aclose()
 
 
-async def test_the_archive_is_put_where_it_is_missing(tmp_path):
+async def test_the_archive_is_put_where_it_is_missing(tmp_path: Path) -> None:
     folder = PurePosixPath(tmp_path / "new" / "folder")
     target = ProcessExecutor(
         LocalTransport(), Capabilities(), folder=folder, runner=runner(), environment={"KBEVAL_SERVER_IDLE_S": "5"}
@@ -218,7 +219,7 @@ async def test_the_archive_is_put_where_it_is_missing(tmp_path):
     assert names_in(folder) == [runner().name]
 
 
-async def test_artifacts_are_fetched_and_checked(tmp_path):
+async def test_artifacts_are_fetched_and_checked(tmp_path: Path) -> None:
     judge = """
 import hashlib, os
 from dataclasses import dataclass

@@ -39,6 +39,8 @@ def test_top_level_statements_await(cell: str, expected: str) -> None:
         "get_ipython().run_cell_magic('time', '', 'get_ipython().run_cell_magic(\\'kernelbench\\', ...)')\n",
         f"{CALL}\nsyntax error\n",
         "print('kernelbench')\n",
+        "get_ipython().run_cell_magic('kernelbench', '', '')\n",
+        f"{CALL}\nx = {'(' * 5000}1{')' * 5000}\n",
     ],
 )
 def test_everything_else_stays(cell: str) -> None:

@@ -57,6 +57,8 @@ def test_forms_that_are_read(text: str, cases: list[object]) -> None:
         ("tests:\n", "cases.json is empty"),
         ("tests: !include x\n", "cannot be read"),
         ("hello", "not JSON: line 1, column 1"),
+        (f'[{{"n": {"9" * 5000}}}]', "cases.json cannot be read: Exceeds the limit"),
+        (f'[{{"n": {"[" * 5000}{"]" * 5000}}}]', "cases.json cannot be read: maximum recursion depth"),
     ],
 )
 def test_forms_that_are_refused(text: str, message: str) -> None:

@@ -70,7 +70,14 @@ def test_patterns_bring_files_and_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "message"), [("*.cuh", "no such file"), ("../x", "must lie in"), ("/etc/passwd", "must lie in")]
+    ("pattern", "message"),
+    [
+        ("*.cuh", "no such file"),
+        ("../x", "must lie in"),
+        ("/etc/passwd", "must lie in"),
+        ("", "Unacceptable pattern"),
+        ("**.cuh", "Invalid pattern"),
+    ],
 )
 def test_patterns_that_are_refused(pattern: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=message):
@@ -82,6 +89,6 @@ def test_too_much_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.Monke
     lay(tmp_path, {"main.py": "open('big.bin'); open('small.txt')", "big.bin": "x" * 11, "small.txt": "x"})
     result = find_sidecars(from_path(tmp_path / "main.py"))
     assert {str(path) for path in result.files} == {"small.txt"}
-    assert "big.bin" in result.too_large[0]
+    assert "big.bin" in result.unsent[0]
     with pytest.raises(RequestError, match=r"--files: big\.bin"):
         find_sidecars(from_path(tmp_path / "main.py"), ["big.bin"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -17,4 +18,4 @@ def test_the_golden_files_are_what_the_examples_say(name: str) -> None:
 
 
 def test_every_verdict_has_an_example() -> None:
-    assert {example.verdict for example in EXAMPLES.values()} == set(Verdict.__args__)
+    assert {example.verdict for example in EXAMPLES.values()} == set(get_args(Verdict))

@@ -47,25 +47,28 @@ class LinkClient:
             stdout=subprocess.PIPE,
             env={**os.environ, "KBEVAL_SERVER_IDLE_S": "5", **(env or {})},
         )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.hello = self.line()[1]
 
     def __enter__(self) -> LinkClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.stdin.close()
+        self.stdin.close()
         self.process.wait(10)
-        self.process.stdout.close()
+        self.stdout.close()
 
     def send(self, **message: Any) -> None:
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        self.stdin.flush()
 
     def run(self, plan: wire.Plan) -> None:
         self.send(op="run", id=plan.id, plan=wire.plan_to_json(plan))
 
     def line(self) -> tuple[str, dict[str, Any]]:
-        line = self.process.stdout.readline()
+        line = self.stdout.readline()
         assert line, "the link has ended"
         name, _, body = line.partition(b" ")
         return name.decode(), json.loads(body)

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import socket
+
+    from kbeval_jupyter.runner.supervision.offspring import Parts
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from kbeval_jupyter.runner.main import main
 
 
-def run_judge(plan, run_dir, nursery, channel) -> None:
+def run_judge(plan: Any, run_dir: Any, nursery: Any, channel: Any) -> None:
     from kbeval_jupyter.runner import wire
     from kbeval_jupyter.runner.supervision import frames
     from kbeval_jupyter.runner.supervision.nursery import SpawnRequest
 
-    def spawn(code: str):
+    def spawn(code: str) -> Any:
         private = Path(run_dir, "private", f"worker{len(nursery.workers)}")
         private.mkdir(0o700)
         request = SpawnRequest("implementation", str(private), [], [str(private)], {}, None, "basic", "implementation")
@@ -43,7 +45,7 @@ def run_worker(sock: socket.socket) -> None:
     sock.sendall(frames.pack({"done": True}))
 
 
-def load_parts() -> object:
+def load_parts() -> Parts:
     from kbeval_jupyter.runner.supervision.offspring import Parts
 
     return Parts(run_judge, run_worker)

@@ -1,4 +1,5 @@
 import os
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from kbeval_jupyter.runner.exchange.arena import DTYPES, ITEM_BYTES, Arena, Aren
 
 
 @pytest.fixture
-def arena():
+def arena() -> Iterator[Arena]:
     arena = Arena.create(1 << 16)
     yield arena
     arena.close()

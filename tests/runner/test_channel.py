@@ -2,6 +2,7 @@ import json
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,14 @@ from kbeval_jupyter.runner.exchange.channel import (
 
 
 @pytest.fixture
-def ends():
+def ends() -> Iterator[tuple[Channel, Channel]]:
     left, right = socket.socketpair()
     yield Channel(left), Channel(right)
     left.close()
     right.close()
 
 
-def test_message_and_descriptors_arrive(ends) -> None:
+def test_message_and_descriptors_arrive(ends: tuple[Channel, Channel]) -> None:
     judge, worker = ends
     fd = os.memfd_create("x")
     os.write(fd, b"hello")
@@ -36,7 +37,7 @@ def test_message_and_descriptors_arrive(ends) -> None:
     close_fds([fd, *fds])
 
 
-def test_large_message_needs_several_reads(ends) -> None:
+def test_large_message_needs_several_reads(ends: tuple[Channel, Channel]) -> None:
     judge, worker = ends
     pid = os.fork()
     if pid == 0:
@@ -46,7 +47,7 @@ def test_large_message_needs_several_reads(ends) -> None:
     os.waitpid(pid, 0)
 
 
-def test_descriptors_of_a_worker_are_dropped(ends) -> None:
+def test_descriptors_of_a_worker_are_dropped(ends: tuple[Channel, Channel]) -> None:
     judge, worker = ends
     before = len(list(Path("/proc/self/fd").iterdir()))
     fd = os.memfd_create("evil")
@@ -75,7 +76,7 @@ def test_descriptors_of_a_worker_are_dropped(ends) -> None:
         b"{} {}",
     ],
 )
-def test_what_is_no_message_is_a_breach(ends, body: bytes) -> None:
+def test_what_is_no_message_is_a_breach(ends: tuple[Channel, Channel], body: bytes) -> None:
     judge, worker = ends
     with pytest.raises(ProtocolBreachError):
         decode(body)
@@ -89,7 +90,7 @@ def test_finite_numbers_are_fine() -> None:
     assert decode(json.dumps({"a": [1, -2.5, 1e300, 0]}).encode()) == {"a": [1, -2.5, 1e300, 0]}
 
 
-def test_announced_length_is_checked_before_anything_is_read(ends) -> None:
+def test_announced_length_is_checked_before_anything_is_read(ends: tuple[Channel, Channel]) -> None:
     judge, worker = ends
     worker.sock.sendall(struct.pack("<I", MAX_FRAME_BYTES + 1))
     with pytest.raises(ProtocolBreachError, match="4194305 bytes"):
@@ -99,7 +100,7 @@ def test_announced_length_is_checked_before_anything_is_read(ends) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x05", struct.pack("<I", 100) + b'{"a"'])
-def test_end_of_the_peer(ends, sent: bytes) -> None:
+def test_end_of_the_peer(ends: tuple[Channel, Channel], sent: bytes) -> None:
     judge, worker = ends
     worker.sock.sendall(sent)
     worker.close()
@@ -109,7 +110,7 @@ def test_end_of_the_peer(ends, sent: bytes) -> None:
         judge.send({"a": 1})
 
 
-def test_silence_ends_in_a_timeout(ends) -> None:
+def test_silence_ends_in_a_timeout(ends: tuple[Channel, Channel]) -> None:
     judge, worker = ends
     with pytest.raises(RequestTimeoutError):
         judge.receive(0.01)

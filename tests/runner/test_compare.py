@@ -1,8 +1,10 @@
 """Comparison, and the published wrong answers of other evaluators with the right ones."""
 
+import enum
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,10 +18,14 @@ from kbeval_jupyter.runner.wire import Tolerance
 NAN, INF = float("nan"), float("inf")
 
 
-def compared(expected: Any, actual: Any, rtol: float | None = None, atol: float | None = None, inputs: Any = None) -> Comparison:
+class Color(enum.IntEnum):
+    RED = 1
+
+
+def compared(expected: Any, actual: Any, rtol: float | None = None, atol: float | None = None, **options: Any) -> Comparison:
     arena = Arena.create(64 << 20)
     node = decode(encode_outputs(actual, arena), arena.size)
-    result = compare_outputs(expected, node, arena, Rules(Tolerance(rtol, atol)), inputs=inputs)
+    result = compare_outputs(expected, node, arena, Rules(Tolerance(rtol, atol)), **options)
     arena.close()
     return result
 
@@ -284,9 +290,21 @@ def test_paths_and_places() -> None:
     assert result.reason.startswith("output[0]['y'][1]: 3 of 3 elements are wrong (100 %)")
 
 
-@pytest.mark.parametrize("value", [[], {}, torch.ones(0, 3), [torch.ones(0)]])
+@pytest.mark.parametrize("value", [np.float64(0.5), Color.RED, np.float64("nan"), True])
+def test_constants_of_subclasses_equal_themselves(value: Any) -> None:
+    assert compared([value], [value]).passed
+    assert not compared([value], [value + 1 if value == value else 0.0]).passed
+
+
+@pytest.mark.parametrize("value", [None, [None, None], [], {}, torch.ones(0, 3), [torch.ones(0), None]])
 def test_nothing_to_compare_is_no_pass(value: Any) -> None:
     assert "nothing to compare" in compared(value, value).reason
+    assert compared(value, value, may_be_empty=True).passed
+
+
+@pytest.mark.parametrize("value", [0, "", [None, 1.5], [torch.ones(0), torch.ones(1)]])
+def test_plain_values_are_something_to_compare(value: Any) -> None:
+    assert compared(value, value).passed
 
 
 # --- ties -------------------------------------------------------------------------------------------------------------------

@@ -72,10 +72,8 @@ def test_replay_repeats_a_trial_and_keeps_its_tensors(tmp_path: Path) -> None:
     failed = judged(reference, wrong, artifacts=tmp_path / "a")
     assert failed.verdict == "incorrect"
     saved = torch.load(next(failed.artifacts_dir.glob("*.pt")), weights_only=True)
-    sides = [
-        sources.from_value(text, name) for text, name in ((implementation(wrong), "implementation"), (reference, "reference"))
-    ]
-    request = build_request(sides[0], sides[1], {"artifacts": tmp_path / "b"})
+    ours, theirs = sources.from_value(implementation(wrong), "implementation"), sources.from_value(reference, "reference")
+    request = build_request(ours, theirs, {"artifacts": tmp_path / "b"})
     again = wait(start(dataclasses.replace(request, secret=failed.input_secret, replay=("default", 0))))
     replayed = torch.load(next(again.artifacts_dir.glob("replay*.pt")), weights_only=True)
     assert again.correctness is not None
@@ -135,6 +133,68 @@ def test_dropout_and_constructors_that_seed_themselves() -> None:
     reference = problem("return torch.nn.functional.dropout(x, 0.5, training=True)", construct="torch.manual_seed(7)")
     result = judged(reference, "return torch.nn.functional.dropout(x, 0.5, training=True)", "torch.manual_seed(9); torch.rand(5)")
     assert result.verdict == "passed", result.reason
+
+
+@pytest.mark.parametrize("noise", ["torch.randn_like(x)", "torch.rand(16, 16, generator=torch.Generator().manual_seed(3))"])
+def test_small_random_part_cannot_be_left_out(noise: str) -> None:
+    reference = problem(f"return x + 0.02 * {noise}")
+    assert judged(reference, f"return x + 0.02 * {noise}").verdict == "passed"
+    without = judged(reference, "return x * 1")
+    assert without.verdict == "incorrect"
+    assert without.correctness is not None
+    assert any("draws random numbers" in text for text in without.correctness.cases[0].warnings)
+
+
+def test_a_case_may_have_any_name() -> None:
+    cases = [{"n": 4, "name": "../" + "länge " * 100}]
+    failed = functional(
+        "def generate_input(n): return torch.randn(n)\ndef ref_kernel(x): return x\n",
+        "def custom_kernel(x): return -x",
+        cases=cases,
+    )
+    assert failed.verdict == "incorrect"
+    (saved,) = failed.artifacts
+    assert torch.load(failed.artifacts_dir / saved.path, weights_only=True)["case"] == cases[0]["name"]
+
+
+LAZY, EAGER = "self.f = nn.LazyLinear(16)", "self.f = nn.Linear(16, 16)"
+
+
+@pytest.mark.parametrize(("reference", "construct"), [(LAZY, LAZY), (LAZY, EAGER), (EAGER, LAZY)])
+def test_lazy_weights_are_handed_over(reference: str, construct: str) -> None:
+    result = judged(problem("return self.f(x)", construct=reference), "return self.f(x)", construct, stages="all", budget=0.2)
+    assert result.verdict == "passed", result.reason
+    assert result.correctness is not None
+    assert result.correctness.weights == "state_dict"
+
+
+@pytest.mark.parametrize(
+    ("forward", "what"),
+    [
+        ("for _ in range(100): x = [x]\nreturn x", "is nested more than 32 levels deep"),
+        ("x = [x]\nx.append(x)\nreturn x", "is nested more than 32 levels deep"),
+        ("return [x] * 20000", "has more than 10000 parts"),
+    ],
+)
+def test_structures_without_bounds(forward: str, what: str) -> None:
+    reference = judged(problem(forward), forward)
+    assert (reference.verdict, reference.reason) == ("invalid_reference", f"the reference's output {what}")
+    assert judged(PLAIN, forward).verdict == "incorrect"
+
+
+def test_eight_bit_floats() -> None:
+    reference = problem("return x.to(torch.float8_e4m3fn)")
+    assert judged(reference, "return x.to(torch.float8_e4m3fn)").verdict == "passed"
+    assert judged(reference, "return (2 * x + 1).to(torch.float8_e4m3fn)").verdict == "incorrect"
+
+
+def test_output_of_none_says_something_only_with_a_change_in_place() -> None:
+    nothing = judged(problem("return None"), "return None")
+    assert nothing.verdict == "incorrect"
+    assert "nothing to compare" in nothing.reason
+    reference = problem("x.mul_(2)")
+    assert judged(reference, "x.mul_(2)", stages="all", budget=0.2).verdict == "passed"
+    assert judged(reference, "x.mul_(3)").verdict == "incorrect"
 
 
 def test_earned_nan_is_legitimate() -> None:

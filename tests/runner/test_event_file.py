@@ -4,16 +4,20 @@ import json
 import subprocess
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 from kbeval_jupyter.runner import wire
 from kbeval_jupyter.runner.supervision.event_file import EventFile
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def lines(folder):
+
+def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
 
 
-def test_events_are_numbered_stamped_and_strict_json(tmp_path):
+def test_events_are_numbered_stamped_and_strict_json(tmp_path: Path) -> None:
     file = EventFile(str(tmp_path), time.monotonic() - 10)
     file.append("note", wire.event_fields(wire.Note("code", "ä\n\ud800")))
     file.append("progress", wire.event_fields(wire.Progress("compile", float("nan"), float("inf"))))
@@ -40,6 +44,6 @@ except OSError:
 """
 
 
-def test_a_full_disk_leaves_whole_lines_and_room_for_a_shorter_event(tmp_path):
+def test_a_full_disk_leaves_whole_lines_and_room_for_a_shorter_event(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], check=True)
     assert [(event["kind"], event["seq"]) for event in lines(tmp_path)] == [("small", 0), ("last", 1)]

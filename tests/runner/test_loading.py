@@ -1,6 +1,8 @@
 import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,7 +12,7 @@ from kbeval_jupyter.runner.usercode.loading import load_module, take
 
 
 @pytest.fixture(autouse=True)
-def clean():
+def clean() -> Iterator[None]:
     path, modules = list(sys.path), set(sys.modules)
     yield
     sys.path[:] = path
@@ -18,9 +20,10 @@ def clean():
         del sys.modules[name]
 
 
-def module(folder: Path, text: str, name: str = "implementation.py"):
+def module(folder: Path, text: str, name: str = "implementation.py") -> ModuleType:
     (folder / name).write_text(text)
-    return load_module(str(folder), name)
+    loaded: ModuleType = load_module(str(folder), name)
+    return loaded
 
 
 def caught(folder: Path, text: str) -> dict[str, str]:

@@ -18,6 +18,8 @@ from kbeval_jupyter.runner.supervision.nursery import SpawnError, SpawnRequest, 
 from .nursery_process import NurseryProcess, ask
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .conftest import Spawn
 
 FORK_CHILD = """
@@ -43,7 +45,7 @@ result = int(os.read(r, 20))
 """
 
 
-def until(condition, limit_s=10.0):
+def until(condition: Callable[[], object], limit_s: float = 10.0) -> None:
     give_up = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < give_up, "the awaited event did not come"

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -9,7 +12,9 @@ from kbeval_jupyter.runner.judging.outputs import Comparison, Rules, compare_out
 from kbeval_jupyter.runner.wire import Tolerance
 
 
-def judged(reference: object, implementation: object, inputs: list, seconds: float = 0.0) -> tuple[Comparison, Oracle]:
+def judged(
+    reference: Callable[..., Any], implementation: Callable[..., Any], inputs: list[Any], seconds: float = 0.0
+) -> tuple[Comparison, Oracle]:
     expected, actual = reference(*inputs), implementation(*inputs)
     oracle = Oracle(lambda: widened_entry(reference)(*widen(inputs)), inputs, seconds, "cpu")
     arena = Arena.create(64 << 20)

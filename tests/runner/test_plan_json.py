@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from .link_client import make_plan
 MISSING = object()
 
 
-def test_a_plan_survives_json():
+def test_a_plan_survives_json() -> None:
     plan = make_plan(
         "id",
         "",
@@ -27,7 +28,7 @@ def test_a_plan_survives_json():
     assert wire.plan_from_json(json.loads(text)) == plan
 
 
-def test_what_is_left_out_has_its_default():
+def test_what_is_left_out_has_its_default() -> None:
     data = wire.plan_to_json(make_plan("id", ""))
     for name in ("seed", "limits", "tolerance", "grace_s", "replay"):
         del data[name]
@@ -59,10 +60,10 @@ def test_what_is_left_out_has_its_default():
         ("wire", MISSING, "the plan has None"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(path, value, message):
+def test_what_is_wrong_is_told_with_its_place(path: Any, value: Any, message: Any) -> None:
     data = copy.deepcopy(wire.plan_to_json(make_plan("id", "")))
     *parents, last = path.split(".")
-    place = data
+    place: Any = data
     for name in parents:
         place = place[int(name) if name.isdigit() else name]
     if value is MISSING:
@@ -75,6 +76,6 @@ def test_what_is_wrong_is_told_with_its_place(path, value, message):
 
 
 @pytest.mark.parametrize("data", [None, [], "plan", 3])
-def test_a_plan_that_is_no_object(data):
+def test_a_plan_that_is_no_object(data: Any) -> None:
     with pytest.raises(JsonTypeError, match="version 1"):
         wire.plan_from_json(data)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ assert processes.end_descendants(5.0) == (True, {{}})
 
 
 @pytest.mark.parametrize("table", [False, True], ids=["kernel's lists", "all of /proc"])
-def test_daemons_and_stubborn_processes_are_ended_and_reaped(table):
+def test_daemons_and_stubborn_processes_are_ended_and_reaped(table: Any) -> None:
     result = subprocess.run([sys.executable, "-c", TREE.format(table=table)], capture_output=True, timeout=30)
     assert (result.returncode, result.stderr) == (0, b"")
 
@@ -65,12 +66,12 @@ assert not processes.descendants(os.getpid())
 """
 
 
-def test_a_process_that_forks_all_the_time_is_caught():
+def test_a_process_that_forks_all_the_time_is_caught() -> None:
     result = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, timeout=30)
     assert (result.returncode, result.stderr) == (0, b"")
 
 
-def test_relations():
+def test_relations() -> None:
     child = subprocess.Popen(["sleep", "1000"])
     try:
         assert processes.parent_of(child.pid) == os.getpid()
@@ -93,5 +94,5 @@ def test_relations():
         (-99, "was killed by signal 99"),
     ],
 )
-def test_exit_reason(code, words):
+def test_exit_reason(code: Any, words: Any) -> None:
     assert processes.exit_reason(code) == words

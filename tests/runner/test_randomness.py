@@ -1,9 +1,11 @@
 import random
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 import torch
 
-from kbeval_jupyter.runner.usercode.randomness import InputSecret, seed_everything
+from kbeval_jupyter.runner.usercode.randomness import InputSecret, RandomnessWatch, seed_everything
 
 
 def test_secrets_differ_and_replay_repeats() -> None:
@@ -36,3 +38,20 @@ def test_all_generators_are_set() -> None:
         seed_everything(2**32 - 1)
         drawn.append((torch.rand(3).tolist(), random.random(), np.random.rand()))
     assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("draw", "drawn"),
+    [
+        (lambda x: torch.rand_like(x), True),
+        (lambda x: torch.nn.functional.dropout(x, 0.5, training=True), True),
+        (lambda x: torch.rand(3, generator=torch.Generator().manual_seed(1)), True),
+        (lambda x: torch.empty(3).uniform_(generator=torch.Generator().manual_seed(1)), True),
+        (lambda x: torch.nn.functional.dropout(x, 0.5, training=False), False),
+        (lambda x: torch.softmax(x, 0), False),
+    ],
+)
+def test_watch_sees_draws_from_any_generator(draw: Callable[[torch.Tensor], torch.Tensor], drawn: bool) -> None:
+    with RandomnessWatch() as watch:
+        draw(torch.ones(3))
+    assert watch.drawn is drawn

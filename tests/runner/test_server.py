@@ -11,6 +11,7 @@ import stat
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,14 +46,14 @@ def sockets() -> set[Path]:
     return set((Path(os.environ["XDG_RUNTIME_DIR"]) / "kbeval").glob("*.sock"))
 
 
-def test_evaluations_and_links_share_one_server(tmp_path):
+def test_evaluations_and_links_share_one_server(tmp_path: Path) -> None:
     env = own_server()
     with LinkClient(env) as first, LinkClient(env) as second:
         servers = {server_of(link, tmp_path) for link in (first, second, first)}
     assert len(servers) == 1
 
 
-def test_two_links_that_start_at_once_share_one_server(tmp_path):
+def test_two_links_that_start_at_once_share_one_server(tmp_path: Path) -> None:
     env = own_server()
     with LinkClient(env) as first, LinkClient(env) as second:
         plans = [make_plan(f"at-once{i}", ABOUT + PASS, tmp_path) for i in range(2)]
@@ -61,7 +62,7 @@ def test_two_links_that_start_at_once_share_one_server(tmp_path):
         assert text_of(first.events("at-once0")) == text_of(second.events("at-once1"))
 
 
-def test_a_killed_server_is_replaced(tmp_path):
+def test_a_killed_server_is_replaced(tmp_path: Path) -> None:
     before = sockets()
     with LinkClient(own_server()) as link:
         server = server_of(link, tmp_path)
@@ -73,7 +74,7 @@ def test_a_killed_server_is_replaced(tmp_path):
     assert replacement != server
 
 
-def test_an_evaluation_survives_its_server(tmp_path):
+def test_an_evaluation_survives_its_server(tmp_path: Path) -> None:
     with LinkClient(own_server()) as link:
         judge = ABOUT + "import os\nwhile not os.path.exists(run_dir + '/artifacts/go'): pass" + PASS
         link.run(make_plan("survivor", judge, tmp_path))
@@ -83,7 +84,7 @@ def test_an_evaluation_survives_its_server(tmp_path):
         assert link.events("survivor")[-1]["verdict"] == "passed"
 
 
-def test_an_idle_server_leaves_and_takes_its_socket(tmp_path):
+def test_an_idle_server_leaves_and_takes_its_socket(tmp_path: Path) -> None:
     before = sockets()
     with LinkClient({**own_server(), "KBEVAL_SERVER_IDLE_S": "0.2"}) as link:
         server = server_of(link, tmp_path)
@@ -93,7 +94,7 @@ def test_an_idle_server_leaves_and_takes_its_socket(tmp_path):
         assert server_of(link, tmp_path) != server
 
 
-def test_its_environment_is_clean_and_says_what_torch_needs(tmp_path):
+def test_its_environment_is_clean_and_says_what_torch_needs(tmp_path: Path) -> None:
     env = own_server() | {"SECRET_TOKEN": "hunter2", "CUDA_HOME": "/opt/cuda"}
     judge = "import json, os; print(json.dumps(dict(os.environ)))" + PASS
     with LinkClient(env) as link:
@@ -105,7 +106,7 @@ def test_its_environment_is_clean_and_says_what_torch_needs(tmp_path):
     assert seen["PATH"].split(":")[0] == str(Path(sys.executable).parent)
 
 
-def test_its_socket_is_for_its_user_alone(tmp_path):
+def test_its_socket_is_for_its_user_alone(tmp_path: Path) -> None:
     with LinkClient(own_server()) as link:
         before = sockets()
         server_of(link, tmp_path)
@@ -114,7 +115,7 @@ def test_its_socket_is_for_its_user_alone(tmp_path):
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_a_worker_cannot_start_an_evaluation(tmp_path):
+def test_a_worker_cannot_start_an_evaluation(tmp_path: Path) -> None:
     before = sockets()
     with LinkClient(own_server()) as link:
         server_of(link, tmp_path)
@@ -130,7 +131,7 @@ print("refused" if s.recv(1) == b"" else "served")
         assert text_of(link.events("inside")) == "refused\n"
 
 
-def test_the_judges_memory_is_closed_to_others(tmp_path):
+def test_the_judges_memory_is_closed_to_others(tmp_path: Path) -> None:
     judge = "import ctypes\nPR_GET_DUMPABLE = 3\nprint(ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))"
     with LinkClient(own_server()) as link:
         link.run(make_plan("dumpable", judge + PASS, tmp_path))
@@ -148,7 +149,7 @@ def test_the_judges_memory_is_closed_to_others(tmp_path):
         ("import os; os.abort()", "server_failed"),
     ],
 )
-def test_no_torch_and_broken_torch_are_told(tmp_path, content, kind):
+def test_no_torch_and_broken_torch_are_told(tmp_path: Path, content: Any, kind: Any) -> None:
     (tmp_path / "torch").mkdir()
     init = "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')" if content is None else content
     (tmp_path / "torch" / "__init__.py").write_text(init)
@@ -169,7 +170,7 @@ def test_no_torch_and_broken_torch_are_told(tmp_path, content, kind):
         assert link.until("failed", "t2")["error"]["kind"] == kind
 
 
-def test_cancel_while_the_server_starts(tmp_path):
+def test_cancel_while_the_server_starts(tmp_path: Path) -> None:
     with LinkClient(own_server()) as link:
         link.run(make_plan("early", PASS, tmp_path))
         link.send(op="cancel", id="early")
@@ -177,7 +178,7 @@ def test_cancel_while_the_server_starts(tmp_path):
         assert server_of(link, tmp_path)
 
 
-def test_a_folder_that_others_can_write_is_refused(tmp_path):
+def test_a_folder_that_others_can_write_is_refused(tmp_path: Path) -> None:
     runtime = tmp_path / "runtime"
     (runtime / "kbeval").mkdir(parents=True, mode=0o700)
     (runtime / "kbeval").chmod(0o777)
@@ -188,7 +189,7 @@ def test_a_folder_that_others_can_write_is_refused(tmp_path):
         assert "mode 0777" in error["message"]
 
 
-def test_a_burst_of_evaluations_is_served(tmp_path):
+def test_a_burst_of_evaluations_is_served(tmp_path: Path) -> None:
     with LinkClient(own_server()) as link:
         plans = [make_plan(f"burst{i}", f"print({i})" + PASS, tmp_path) for i in range(12)]
         for plan in plans:

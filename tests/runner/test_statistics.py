@@ -107,7 +107,7 @@ def fill(rule: StopRule, values: list[float]) -> str:
 
 def test_quiet_samples_stop_once_half_a_second_is_measured() -> None:
     generator = random.Random(1)
-    rule = StopRule(pairs=4)
+    rule = StopRule(groups=4)
     quiet = [20 + generator.gauss(0, 0.001) for _ in range(7)]
     assert fill(rule, quiet[:6]) == "", "0.12 s measured; the share of a process pair is 0.125 s"
     assert fill(rule, quiet) == NOISE_LOW
@@ -115,11 +115,11 @@ def test_quiet_samples_stop_once_half_a_second_is_measured() -> None:
 
 def test_noise_that_no_longer_changes_stops() -> None:
     generator = random.Random(2)
-    assert fill(StopRule(pairs=4), [1 + generator.gauss(0, 0.05) for _ in range(1000)]) == NOISE_STABLE
+    assert fill(StopRule(groups=4), [1 + generator.gauss(0, 0.05) for _ in range(1000)]) == NOISE_STABLE
 
 
 def test_the_budget_stops_but_not_before_the_minimum() -> None:
-    rule = StopRule(pairs=4)
+    rule = StopRule(groups=4)
     sides = [rule.new_side(), rule.new_side()]
     assert rule.min_samples == 3, "ten samples in all from four process pairs"
     for count in range(3):

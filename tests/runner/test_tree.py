@@ -1,10 +1,13 @@
 import copy
+import enum
 import json
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 
@@ -19,7 +22,18 @@ from kbeval_jupyter.runner.exchange.encoding import (
 )
 from kbeval_jupyter.runner.exchange.materialise import build_inputs, build_outputs
 from kbeval_jupyter.runner.exchange.structure import structure_problem
-from kbeval_jupyter.runner.exchange.tree import ConstNode, OtherNode, TensorNode, decode, leaves
+from kbeval_jupyter.runner.exchange.tree import (
+    MAX_DEPTH,
+    MAX_INT_BITS,
+    MAX_NODES,
+    MAX_TEXT,
+    ConstNode,
+    OtherNode,
+    SequenceNode,
+    TensorNode,
+    decode,
+    leaves,
+)
 
 ROOM = 1 << 16
 
@@ -36,7 +50,7 @@ class Named(NamedTuple):
 
 
 @pytest.fixture
-def arena():
+def arena() -> Iterator[Arena]:
     arena = Arena.create(ROOM)
     yield arena
     arena.close()
@@ -112,11 +126,42 @@ def test_too_large_output_is_a_header(arena: Arena) -> None:
     assert node == TensorNode("float32", (ROOM,), None)
 
 
-def test_self_referring_output_ends(arena: Arena) -> None:
+def test_structures_end_where_a_tree_does(arena: Arena) -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(ProtocolBreachError):
-        decode(encode_outputs(endless, arena), arena.size)
+    *_, (path, bottom) = leaves(decode(encode_outputs(endless, arena), arena.size))
+    assert path == "[0]" * MAX_DEPTH
+    assert bottom == OtherNode(f"list nested more than {MAX_DEPTH} levels deep")
+    many = decode(encode_outputs([0] * MAX_NODES, arena), arena.size)
+    assert many == OtherNode(f"list of more than {MAX_NODES} parts")
+    assert isinstance(decode(encode_outputs([0] * (MAX_NODES - 1), arena), arena.size), SequenceNode)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("x" * (MAX_TEXT + 1), "str of length 1048577"),
+        (b"x" * (MAX_TEXT + 1), "bytes of length 1048577"),
+        (1 << 4000, "int of 4001 bits"),
+    ],
+)
+def test_constants_that_are_too_long(arena: Arena, value: Any, name: str) -> None:
+    assert decode(encode_outputs(value, arena), arena.size) == OtherNode(name)
+
+
+def test_longest_constants(arena: Arena) -> None:
+    value = ["x" * MAX_TEXT, b"x" * (MAX_TEXT // 2), (1 << MAX_INT_BITS) - 1, -(1 << MAX_INT_BITS) + 1]
+    node = decode(encode_outputs(value, arena), arena.size)
+    assert [leaf.value for _, leaf in leaves(node) if isinstance(leaf, ConstNode)] == value
+
+
+def test_constants_of_subclasses_are_plain(arena: Arena) -> None:
+    color = enum.IntEnum("color", "RED")
+    word = enum.Enum("word", {"A": "a"}, type=str)
+    node = decode(encode_outputs([color.RED, word.A, np.float64(0.5)], arena), arena.size)
+    values = [leaf.value for _, leaf in leaves(node) if isinstance(leaf, ConstNode)]
+    assert values == [1, "a", 0.5]
+    assert [type(value) for value in values] == [int, str, float]
 
 
 TENSOR = {"k": "tensor", "dtype": "float32", "shape": [2, 2], "offset": 0, "device": "cpu"}
@@ -157,7 +202,7 @@ def test_too_many_nodes_and_levels() -> None:
 
 
 def _mutate(value: Any, chance: random.Random) -> Any:
-    junk = [None, True, -1, 1 << 80, "x", "", [], {}, [[]], "float64", 1.5, {"k": "tensor"}, "nan", "0x1p1024"]
+    junk: list[Any] = [None, True, -1, 1 << 80, "x", "", [], {}, [[]], "float64", 1.5, {"k": "tensor"}, "nan", "0x1p1024"]
     if chance.random() < 0.01:
         return chance.choice(junk)
     if isinstance(value, dict):

@@ -109,3 +109,28 @@ def test_a_long_source_is_quick() -> None:
     begin = time.process_time()
     report("cuda", CUDA.replace(KERNEL, many + KERNEL))
     assert time.process_time() - begin < 5
+
+
+def test_sources_of_several_folders_by_path() -> None:
+    source = """\
+from pathlib import Path
+import torch
+from torch.utils.cpp_extension import load_inline
+
+FOLDER = Path("csrc")
+_ext = None
+
+def extension():
+    global _ext
+    if _ext is None:
+        host = (Path(__file__).parent / "csrc" / "host.cu").read_text()
+        _ext = load_inline("ext", cpp_sources=[], cuda_sources=[(FOLDER / "kernel.cuh").read_text(), host], functions=["run"])
+    return _ext
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return extension().run(x)
+"""
+    result = report("cuda", source, {"csrc/host.cu": HOST, "csrc/kernel.cuh": KERNEL})
+    assert result.is_backend
+    assert own_kernels(result) == [("double_kernel", "csrc/kernel.cuh", KERNEL_LINE)]

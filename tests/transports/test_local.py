@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import anyio
 import pytest
@@ -17,14 +18,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def rest_of(process) -> bytes:
+async def rest_of(process: Any) -> bytes:
     data = b""
     while piece := await process.receive():
         data += piece
     return data
 
 
-async def test_bytes_go_in_and_out_in_a_session_of_its_own():
+async def test_bytes_go_in_and_out_in_a_session_of_its_own() -> None:
     process = await LocalTransport().start(["sh", "-c", "cat; ps -o sid= -p $$ >&2; exit 3"], {})
     await process.send(b"\x00\xff" * 50_000)
     assert await process.receive()
@@ -33,7 +34,7 @@ async def test_bytes_go_in_and_out_in_a_session_of_its_own():
     assert await process.stderr_tail() == ""
 
 
-async def test_environment_is_added_and_the_end_is_empty_bytes(monkeypatch):
+async def test_environment_is_added_and_the_end_is_empty_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_HERE", "1")
     process = await LocalTransport().start(["sh", "-c", "echo $KB_HERE$KB_MORE; ps -o sid= -p $$"], {"KB_MORE": "2"})
     first, session = (await rest_of(process)).split()
@@ -43,7 +44,7 @@ async def test_environment_is_added_and_the_end_is_empty_bytes(monkeypatch):
     await process.aclose()
 
 
-async def test_the_tail_of_standard_error():
+async def test_the_tail_of_standard_error() -> None:
     process = await LocalTransport().start(["sh", "-c", "yes x | head -c 100000 >&2; echo end >&2"], {})
     await rest_of(process)
     tail = await process.stderr_tail()
@@ -52,7 +53,7 @@ async def test_the_tail_of_standard_error():
     await process.aclose()
 
 
-async def test_sending_to_a_process_that_has_ended():
+async def test_sending_to_a_process_that_has_ended() -> None:
     process = await LocalTransport().start(["true"], {})
     await rest_of(process)
     with pytest.raises(ConnectionLostError):
@@ -60,7 +61,7 @@ async def test_sending_to_a_process_that_has_ended():
     await process.aclose()
 
 
-async def test_a_process_that_does_not_leave_is_killed():
+async def test_a_process_that_does_not_leave_is_killed() -> None:
     process = await LocalTransport().start(["sh", "-c", "trap '' TERM; echo $$; exec sleep 1000"], {})
     pid = int(await process.receive())
     with anyio.fail_after(5):
@@ -68,12 +69,12 @@ async def test_a_process_that_does_not_leave_is_killed():
     assert not await anyio.Path(f"/proc/{pid}").exists()
 
 
-async def test_a_program_that_is_not_there():
+async def test_a_program_that_is_not_there() -> None:
     with pytest.raises(TargetError, match="cannot start /no/such: No such file"):
         await LocalTransport().start(["/no/such"], {})
 
 
-async def test_put_and_fetch(tmp_path):
+async def test_put_and_fetch(tmp_path: Path) -> None:
     transport = LocalTransport()
     path = PurePosixPath(tmp_path / "a" / "b" / "file")
     await transport.put({path: b"one"})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +11,9 @@ from kbeval_jupyter.execution.base import Capabilities
 from kbeval_jupyter.execution.process import ProcessExecutor
 from kbeval_jupyter.transports.replay import ReplayTransport
 from tests.runner.link_client import make_plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +24,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def recording(tmp_path):
+def recording(tmp_path: Path) -> Path:
     events = [{"kind": "log", "seq": i, "t": i / 10, "source": "implementation", "text": f"{i}\n"} for i in range(5)]
     events.append({"kind": "finished", "seq": 5, "t": 0.5, "verdict": "passed", "reason": ""})
     path = tmp_path / "events.jsonl"
@@ -28,7 +32,7 @@ def recording(tmp_path):
     return path
 
 
-async def collect(transport, **options):
+async def collect(transport: Any, **options: Any) -> list[dict[str, Any]]:
     target = ProcessExecutor(transport, Capabilities())
     try:
         return [event async for event in target.run(make_plan("r", "", **options))]
@@ -36,27 +40,27 @@ async def collect(transport, **options):
         await target.aclose()
 
 
-async def test_the_recording_is_played(recording):
+async def test_the_recording_is_played(recording: Any) -> None:
     assert await collect(ReplayTransport(recording)) == [json.loads(line) for line in recording.read_text().splitlines()]
 
 
-async def test_in_its_own_time(recording):
+async def test_in_its_own_time(recording: Any) -> None:
     started = time.monotonic()
     await collect(ReplayTransport(recording, pace=1.0))
     assert 0.5 <= time.monotonic() - started < 5
 
 
-async def test_a_broken_connection_is_taken_up_again(recording):
+async def test_a_broken_connection_is_taken_up_again(recording: Any) -> None:
     events = await collect(ReplayTransport(recording, break_after=2), grace_s=10.0)
     assert [event["seq"] for event in events] == list(range(6))
 
 
-async def test_a_broken_connection_without_grace(recording):
+async def test_a_broken_connection_without_grace(recording: Any) -> None:
     with pytest.raises(ConnectionLostError, match="as it was told to"):
         await collect(ReplayTransport(recording, break_after=2))
 
 
-async def test_cancel_cuts_it_short(recording):
+async def test_cancel_cuts_it_short(recording: Any) -> None:
     target = ProcessExecutor(ReplayTransport(recording, pace=1000.0), Capabilities())
     events = target.run(make_plan("r", ""))
     first = await anext(events)
@@ -66,7 +70,7 @@ async def test_cancel_cuts_it_short(recording):
     await target.aclose()
 
 
-async def test_a_recording_with_a_gap_is_an_error(recording):
+async def test_a_recording_with_a_gap_is_an_error(recording: Any) -> None:
     lines = recording.read_text().splitlines(keepends=True)
     recording.write_text("".join(lines[:2] + lines[3:]))
     with pytest.raises(ProtocolError, match="event 2 was expected, number 3 came"):

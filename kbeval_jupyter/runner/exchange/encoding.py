@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from .arena import DTYPES, Arena, aligned, dtype_name
-from .tree import MAX_DEPTH, MAX_NAME, child_path
+from .tree import MAX_DEPTH, MAX_INT_BITS, MAX_NAME, MAX_NODES, MAX_TEXT, child_path
 
+TOO_MANY_PARTS = f"more than {MAX_NODES} parts"
 _PUBLIC_MODULES = ("torch", "math", "builtins", "operator")
 
 
@@ -35,17 +36,35 @@ def plain_tensor_problem(tensor: Any) -> str | None:
     return None
 
 
+def own_constant(value: Any) -> Any:
+    """A number or text in Python's own type, also of a subclass (an enumeration, NumPy's float64); other values as they are."""
+    if isinstance(value, str):
+        return str.__str__(value)  # str() of an enumeration is its name
+    kinds: tuple[Any, ...] = (bool, int, float, complex, bytes)
+    return next((kind(value) for kind in kinds if isinstance(value, kind)), value)
+
+
 def _constant(value: Any) -> dict[str, Any] | None:
+    value = own_constant(value)
     if value is None or isinstance(value, (bool, str)):
-        return {"k": "const", "v": str(value) if isinstance(value, str) else value}
+        return {"k": "const", "v": value}
     if isinstance(value, int):
-        return {"k": "int", "v": str(int(value))}
+        return {"k": "int", "v": str(value)}
     if isinstance(value, float):
-        return {"k": "float", "v": float(value).hex()}
+        return {"k": "float", "v": value.hex()}
     if isinstance(value, complex):
         return {"k": "complex", "v": [value.real.hex(), value.imag.hex()]}
     if isinstance(value, bytes):
         return {"k": "bytes", "v": value.hex()}
+    return None
+
+
+def too_long(value: Any) -> str | None:
+    """What a constant is that is too long to travel, or None."""
+    if isinstance(value, (str, bytes)) and len(value) > MAX_TEXT:
+        return f"{type(value).__name__} of length {len(value)}"
+    if isinstance(value, int) and value.bit_length() > MAX_INT_BITS:
+        return f"{type(value).__name__} of {value.bit_length()} bits"
     return None
 
 
@@ -61,14 +80,20 @@ class _Encoder:
         self.arena = arena
 
     def encode(self, value: Any, path: str = "", depth: int = 0) -> dict[str, Any]:
-        if depth > MAX_DEPTH:
-            return self.other(value, path, "structure nested too deeply")
         if isinstance(value, torch.Tensor):
             problem = plain_tensor_problem(value)
             return self.other(value, path, problem) if problem else self.tensor(value)
+        long = too_long(value)
+        if long is not None:
+            return self.other(value, path, long)
         constant = _constant(value)
         if constant is not None:
             return constant
+        return self.container(value, path, depth)
+
+    def container(self, value: Any, path: str, depth: int) -> dict[str, Any]:
+        if depth >= MAX_DEPTH:
+            return self.other(value, path, f"{type(value).__name__} nested more than {MAX_DEPTH} levels deep")
         if isinstance(value, (tuple, list)):
             return self.sequence(value, path, depth)
         if isinstance(value, dict):
@@ -109,6 +134,22 @@ class _Encoder:
     def other(self, value: Any, path: str, what: str | None) -> dict[str, Any]:
         del value, path
         return {"k": "other", "type": str(what)[:MAX_NAME]}
+
+
+class _TooManyPartsError(Exception):
+    pass
+
+
+class _OutputEncoder(_Encoder):
+    def __init__(self, arena: Arena | None) -> None:
+        super().__init__(arena)
+        self.nodes = 0
+
+    def encode(self, value: Any, path: str = "", depth: int = 0) -> dict[str, Any]:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:  # more than the judge would take
+            raise _TooManyPartsError
+        return super().encode(value, path, depth)
 
 
 class _InputEncoder(_Encoder):
@@ -177,7 +218,10 @@ def distinct_tensors(value: Any) -> list[Any]:
 
 def encode_outputs(value: Any, arena: Arena | None) -> dict[str, Any]:
     """The tree of a result; what does not fit into the arena is a header only."""
-    return _Encoder(arena).encode(value)
+    try:
+        return _OutputEncoder(arena).encode(value)
+    except _TooManyPartsError:
+        return {"k": "other", "type": f"{type(value).__name__[:MAX_NAME]} of {TOO_MANY_PARTS}"[:MAX_NAME]}
 
 
 def input_bytes(value: Any) -> int:

@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from .arena import dtype_name
-from .encoding import plain_tensor_problem
-from .tree import ConstNode, MappingNode, Node, OtherNode, SequenceNode, TensorNode, child_path
+from .encoding import TOO_MANY_PARTS, own_constant, plain_tensor_problem, too_long
+from .tree import MAX_DEPTH, MAX_NODES, ConstNode, MappingNode, Node, OtherNode, SequenceNode, TensorNode, child_path
+
+CONTAINERS = ("tuple", "list", "dict", "dataclass")
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def kind_of(value: Any) -> str:
         return "dataclass"
     if is_array(value):
         return "numpy"
-    return "const" if value is None or isinstance(value, (bool, int, float, complex, str, bytes)) else "other"
+    plain = value is None or isinstance(value, (bool, int, float, complex, str, bytes))
+    return "const" if plain and too_long(value) is None else "other"
 
 
 def parts_of(value: Any) -> list[tuple[Any, Any]]:
@@ -69,16 +72,32 @@ def parts_of(value: Any) -> list[tuple[Any, Any]]:
 def flatten(value: Any, path: str = "") -> list[Leaf]:
     """All leaves of an expected value, depth first."""
     kind = kind_of(value)
-    if kind not in ("tuple", "list", "dict", "dataclass"):
+    if kind not in CONTAINERS:
         return [Leaf(path, value)]
     return [leaf for key, part in parts_of(value) for leaf in flatten(part, child_path(path, kind, key))]
+
+
+def excess(value: Any) -> str | None:
+    """Why a value is too large a structure for anything here, or None. Ends for values that hold themselves, too."""
+    pending, nodes = [(value, 0)], 0
+    while pending:
+        part, depth = pending.pop()
+        nodes += 1
+        if nodes > MAX_NODES:
+            return f"output has {TOO_MANY_PARTS}"
+        if kind_of(part) in CONTAINERS:
+            if depth >= MAX_DEPTH:
+                return f"output is nested more than {MAX_DEPTH} levels deep"
+            pending += [(child, depth + 1) for _, child in parts_of(part)]
+    return None
 
 
 def incomparable_part(value: Any) -> str | None:
     """What in an expected value cannot be compared, or None."""
     for leaf in flatten(value):
         if kind_of(leaf.value) == "other":
-            what = plain_tensor_problem(leaf.value) if isinstance(leaf.value, torch.Tensor) else type(leaf.value).__name__
+            tensor = isinstance(leaf.value, torch.Tensor)
+            what = plain_tensor_problem(leaf.value) if tensor else too_long(leaf.value) or type(leaf.value).__name__
             return f"{place_of(leaf.path)} is of type {what}, which cannot be compared"
     return None
 
@@ -101,7 +120,7 @@ def _expected_words(value: Any) -> str:
     if kind == "numpy":
         return f"a numpy.ndarray of shape {list(value.shape)}, {value.dtype}"
     if kind == "const":
-        return "None" if value is None else f"a {type(value).__name__}"
+        return "None" if value is None else f"a {type(own_constant(value)).__name__}"
     return f"a {kind} of {len(parts_of(value))}"
 
 
@@ -114,7 +133,7 @@ def structure_problem(expected: Any, actual: Node, path: str = "") -> str | None
             return wrong
         return _header_problem(expected, actual, wrong)
     if kind == "const":
-        return None if isinstance(actual, ConstNode) and type(actual.value) is type(expected) else wrong
+        return None if isinstance(actual, ConstNode) and type(actual.value) is type(own_constant(expected)) else wrong
     if not isinstance(actual, (SequenceNode, MappingNode)) or actual.kind != kind:
         return wrong
     return _parts_problem(expected, actual, kind, path, wrong)

@@ -19,6 +19,8 @@ MAX_DEPTH = 32
 MAX_DIMENSIONS = 64
 MAX_DIMENSION = 1 << 48
 MAX_TEXT = 1 << 20
+MAX_INT_BITS = 3300
+MAX_INT_CHARACTERS = 1000
 MAX_NAME = 80
 
 
@@ -197,7 +199,7 @@ def constant(kind: Any, value: Any) -> Any:
     try:
         if kind == "const" and (value is None or type(value) is bool or (type(value) is str and len(value) <= MAX_TEXT)):
             return value
-        if kind == "int" and type(value) is str and len(value) <= 1000:
+        if kind == "int" and type(value) is str and len(value) <= MAX_INT_CHARACTERS:
             return int(value)
         if kind == "float" and type(value) is str and len(value) <= 40:
             return float.fromhex(value)

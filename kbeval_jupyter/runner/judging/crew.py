@@ -150,12 +150,10 @@ class Crew:
         state = problem.state()
         if not state and not answer.get("state"):
             return  # nothing to match
-        shapes = None if state is None else [[name, list(value.shape)] for name, value in sorted(state.items())]
-        theirs = answer.get("state")
-        if not shapes or not isinstance(theirs, list) or sorted(theirs, key=str) != sorted(shapes, key=str):
+        if not state or not _matches(answer.get("state"), state):
             self._weights_given(role, "seed")
             return
-        message = self.shared.put({name: value.detach() for name, value in (state or {}).items()})
+        message = self.shared.put({name: value.detach() for name, value in state.items()})
         worker.share(self.shared.arena)
         worker.request("weights", {"weights": message}, timeout_s=timeout_s)
         self._weights_given(role, "state_dict")
@@ -168,3 +166,16 @@ class Crew:
         """Let go of the build folders; the supervisor ends all workers."""
         for folder in self.builds.values():
             folder.close()
+
+
+def _matches(described: Any, state: dict[str, Any]) -> bool:
+    """Whether a worker's names and shapes, which may be anything, are those of ``state``; a shape may be open (None)."""
+    if type(described) is not list or len(described) != len(state):
+        return False
+    shapes = {name: list(value.shape) for name, value in state.items()}
+    for pair in described:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or pair[0] not in shapes:
+            return False
+        if pair[1] not in (None, shapes.pop(pair[0])):
+            return False
+    return True

@@ -76,7 +76,7 @@ class Oracle:
         if found is None or found.shape != expected.shape:
             return None
         size = root_mean_square(expected.reshape(-1))
-        if root_mean_square(found.reshape(-1) - expected.reshape(-1).to(found.dtype)) > PLAUSIBLE_ERROR * size:
+        if root_mean_square(widen(found.reshape(-1)) - widen(expected.reshape(-1))) > PLAUSIBLE_ERROR * size:
             self.reason = "no exact value to compare with: the reference gives something else in float64"
             return None
         return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..exchange.arena import Arena, dtype_name
+from ..exchange.encoding import own_constant
 from ..exchange.materialise import copy_tensor
 from ..exchange.structure import Leaf, flatten, place_of, structure_problem
 from ..exchange.tree import ConstNode, Node, TensorNode, leaves
@@ -58,10 +59,12 @@ def compare_outputs(
     oracle: Oracle | None = None,
     inputs: Any = None,
     root: str = "",
+    may_be_empty: bool = False,
 ) -> Comparison:
     """Compare an expected value with a worker's checked tree.
 
     ``inputs`` (pristine) serve to recognise ties of selections. ``root`` is the path of what is compared: "" for the output.
+    Without content there is nothing to compare, which is no pass, unless it ``may_be_empty``: something else is compared too.
     """
     result = Comparison()
     problem = structure_problem(expected, actual, root)
@@ -71,7 +74,7 @@ def compare_outputs(
     found = dict(leaves(actual, root))  # by path: the order of a dict's keys is free
     pairs = [(leaf, found[leaf.path]) for leaf in flatten(expected, root)]
     tensors = [(leaf, node) for leaf, node in pairs if isinstance(node, TensorNode)]
-    if len(tensors) == len(pairs) and not any(node.nbytes for _, node in tensors):
+    if not may_be_empty and not any(_has_content(node) for _, node in pairs):
         result.reason = "there is nothing to compare: the reference's output holds no element"
         return result
     for leaf, node in pairs:
@@ -84,11 +87,16 @@ def compare_outputs(
     return result
 
 
+def _has_content(leaf: Node) -> bool:
+    return leaf.nbytes > 0 if isinstance(leaf, TensorNode) else not (isinstance(leaf, ConstNode) and leaf.value is None)
+
+
 def _fail(result: Comparison, reason: str) -> None:
     result.reason = result.reason or reason
 
 
 def _same_constant(expected: Any, actual: Any) -> bool:
+    expected = own_constant(expected)
     if type(expected) is not type(actual):
         return False
     return bool(expected == actual) or (expected != expected and actual != actual)

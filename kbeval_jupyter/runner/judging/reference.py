@@ -16,11 +16,11 @@ from ..exchange.encoding import distinct_tensors
 from ..exchange.transfer import move
 from ..usercode import failures, loading
 from ..usercode.gradients import BackwardResult, forward_backward
-from ..usercode.invocation import construct, forward
-from ..usercode.randomness import InputSecret, seed_everything
+from ..usercode.invocation import construct, forward, is_lazy
+from ..usercode.randomness import InputSecret, RandomnessWatch, seed_everything
 from ..usercode.redirect import redirected
 from .custom_inputs import CustomInputs, RequestRefused
-from .oracle import widen, widened_entry
+from .oracle import OracleImpossible, widen, widened_entry
 
 if TYPE_CHECKING:
     from ..wire import Plan
@@ -88,6 +88,8 @@ class ReferenceProblem:
         if self._custom is not None:
             self._check_custom_inputs(self._custom)
         self.entry = self.construct() if self.spec.reference.kind == "class" else self.definition
+        if is_lazy(self.entry):
+            self._make_lazy_weights()
 
     def _function(self, name: str) -> Any:
         if self._custom is not None and name in self._custom.functions:
@@ -145,6 +147,13 @@ class ReferenceProblem:
         with self._guard(f"{self.spec.reference.name} of the reference cannot be constructed"), self._redirected():
             return construct(self.definition, arguments, self.device, self.plan.dtype)
 
+    def _make_lazy_weights(self) -> None:
+        """Lazy weights come into being in a first forward: under the weight seed, so that there are some to hand over."""
+        inputs = self.make_inputs(self.cases[0], 0)
+        seed_everything(self.plan.seed)
+        with self._guard("the reference failed"), self._redirected():
+            forward(self.entry, inputs, self.spec.call)
+
     def state(self) -> dict[str, Any] | None:
         """The reference's weights by name; None where it has no state dict."""
         if not isinstance(self.entry, torch.nn.Module):
@@ -189,20 +198,24 @@ class ReferenceProblem:
         return result
 
     def run_exact(self, inputs: Any, seed: int) -> Any:
-        """The value in float64. Raises whatever the reference raises: not all of them can."""
-        entry = widened_entry(self.entry)
-        wide = widen(inputs)
-        seed_everything(seed)
-        with self._redirected(), self._threads(inputs):
+        """The value in float64. Raises OracleImpossible, and whatever the reference raises: not all of them can."""
+        entry, wide = widened_entry(self.entry), widen(inputs)
+        with self._exactly(inputs, seed):
             return forward(entry, wide, self.spec.call)
 
     def run_backward_exact(self, inputs: Any, seed: int, cotangents: list[Any], with_parameters: bool) -> Any:
         """The same with gradients."""
-        entry = widened_entry(self.entry)
-        wide = widen(inputs)
-        seed_everything(seed)
-        with self._redirected(), self._threads(inputs):
+        entry, wide = widened_entry(self.entry), widen(inputs)
+        with self._exactly(inputs, seed):
             return forward_backward(entry, wide, self.spec.call, widen(cotangents), with_parameters).value
+
+    @contextlib.contextmanager
+    def _exactly(self, inputs: Any, seed: int) -> Iterator[None]:
+        seed_everything(seed)
+        with self._redirected(), self._threads(inputs), RandomnessWatch() as watch:
+            yield
+        if watch.drawn:
+            raise OracleImpossible("the reference draws random numbers, which are others in float64")
 
     # --- surroundings -----------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..report import Artifact
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME_CHARACTERS = 80
 
 
 def plain(value: Any) -> Any:
@@ -39,6 +40,11 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
 
+def file_name(kind: str, case: str, trial: int) -> str:
+    """Such as ``failed_small_0.pt``, whatever a case is called."""
+    return f"{kind}_{_UNSAFE.sub('_', case)[:_NAME_CHARACTERS]}_{trial}.pt"
+
+
 def save_tensors(run_dir: str, name: str, values: dict[str, Any], limit_bytes: int) -> Artifact | str:
     """Save values as an artifact; a sentence where they are larger than the limit (0: none) allows."""
     ready = plain(values)
@@ -47,4 +53,4 @@ def save_tensors(run_dir: str, name: str, values: dict[str, Any], limit_bytes: i
         return f"the tensors of {name} were not saved: {size >> 20} MB, the limit is {limit_bytes >> 20} MB"
     buffer = io.BytesIO()
     torch.save(ready, buffer)
-    return save_artifact(run_dir, _UNSAFE.sub("_", name), buffer.getvalue())
+    return save_artifact(run_dir, name, buffer.getvalue())

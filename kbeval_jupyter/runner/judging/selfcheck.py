@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..exchange.arena import dtype_name
 from ..exchange.structure import flatten, is_array, kind_of, place_of
 from .compare import compare_floats, components
-from .tolerance import Tolerance, default_tolerance
 
 if TYPE_CHECKING:
     from .outputs import Rules
@@ -40,17 +38,16 @@ def _same_leaf(left: Any, right: Any) -> bool:
 
 
 def _close(left: Any, right: Any, rules: Rules) -> bool:
-    default = default_tolerance(dtype_name(left.dtype), rules.tf32)
-    if default is None:
+    tolerance = rules.tolerance(left)
+    if tolerance is None:
         return bool(torch.equal(left, right))
-    rtol = default if rules.user.rtol is None else rules.user.rtol
-    atol = default if rules.user.atol is None else rules.user.atol
     left, right = components(left), components(right)
-    if compare_floats(left, right, Tolerance(rtol, atol), with_histogram=False).within:
+    if compare_floats(left, right, tolerance, with_histogram=False).within:
         return True
+    left, right = left.double(), right.double()  # the 8-bit floats have no isfinite
     if left.isfinite().all() and right.isfinite().all():
         return False
-    return bool(torch.isclose(right.double(), left.double(), rtol=rtol, atol=atol, equal_nan=True).all())
+    return bool(torch.isclose(right, left, rtol=tolerance.rtol, atol=tolerance.atol, equal_nan=True).all())
 
 
 def weakness(expected: Any, rules: Rules) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..exchange.arena import aligned
 from ..exchange.encoding import distinct_tensors, input_bytes
-from ..exchange.structure import flatten, incomparable_part, kind_of
+from ..exchange.structure import excess, flatten, incomparable_part, kind_of
 from ..exchange.tree import Node, SequenceNode
 from ..usercode.mutation import changed_tensors
 from .oracle import Oracle
@@ -128,8 +128,9 @@ class Trials:
         else:
             trial.expected = self.problem.run(trial.inputs, trial.forward_seed)
         trial.reference_s = self.problem.last_forward_s
-        problem = incomparable_part(trial.expected)
-        if problem and self.problem.checker is None:
+        too_large = excess(trial.expected)
+        problem = too_large or (incomparable_part(trial.expected) if self.problem.checker is None else None)
+        if problem:
             raise InvalidReference(f"the reference's {problem}")
         trial.changed = changed_tensors(trial.inputs, shared.pristine(trial.message))
         trial.changed_values = [distinct_tensors(trial.inputs)[i].detach() for i in trial.changed]
@@ -217,7 +218,9 @@ class Trials:
         pristine = self.crew.shared.pristine(trial.message)
         if self.backward:
             pristine = pristine[0]
-        result = compare_outputs(trial.expected, answer.output, worker.outputs, rules, self.oracle(trial), pristine)
+        result = compare_outputs(
+            trial.expected, answer.output, worker.outputs, rules, self.oracle(trial), pristine, may_be_empty=bool(trial.changed)
+        )
         if trial.changed:
             self._compare_changed(worker, trial, answer, rules, result)
         extra = [trial.input_paths[i] for i in answer.changed if i not in trial.changed]

@@ -13,7 +13,7 @@ from ..judging.answers import judge_answer
 from ..judging.outputs import Comparison
 from ..judging.pending import PendingTrials
 from ..judging.reference import InvalidReference
-from ..judging.saved_tensors import save_tensors
+from ..judging.saved_tensors import file_name, save_tensors
 from ..judging.workers import WorkerDied, WorkerFailed
 from ..report import CaseReport, Verdict
 from .base import StageOutcome
@@ -150,7 +150,7 @@ class CorrectnessStage:
             "case": trial.case.name,
             "trial": trial.number,
         }
-        name = f"{'replay' if context.plan.replay else 'failed'}_{trial.case.name}_{trial.number}.pt"
+        name = file_name("replay" if context.plan.replay else "failed", trial.case.name, trial.number)
         saved = save_tensors(context.run_dir, name, values, context.plan.limits.artifact_bytes)
         if isinstance(saved, str):
             context.note("tensors_not_saved", saved)

@@ -19,7 +19,7 @@ import secrets
 import shutil
 import subprocess
 import time
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING, Iterable, Iterator
 
 from .run_protocol import CONTROL, EVENTS
 from .user_folder import checked_folder, temporary_root
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 TEMPORARY_FOLDERS = ("reference", "implementation", "baseline", "private")
 _PREFIX = "run-"
 KEEP_S = 24 * 3600.0
+KEEP_BYTES = 1 << 30  # of all run directories together: the folder for temporary files often lies in memory
+KEEP_ANYWAY_S = 600.0  # the evaluation lives, or its artifacts are still being fetched
 
 
 class UnsafePathError(ValueError):
@@ -100,14 +102,24 @@ def clean(run_dir: str) -> None:
 
 
 def remove_old(root: str) -> None:
-    """Remove run directories in which nothing was written for ``KEEP_S``."""
-    oldest = time.time() - KEEP_S
+    """Remove run directories in which nothing was written for ``KEEP_S``, and the oldest of those beyond ``KEEP_BYTES``."""
+    now = time.time()
+    kept_bytes = 0
+    for written, path in sorted(_run_directories(root), reverse=True):
+        kept_bytes += size_bytes(path, KEEP_BYTES)
+        idle_s = now - written
+        if idle_s > KEEP_S or (idle_s > KEEP_ANYWAY_S and kept_bytes > KEEP_BYTES):
+            _remove(path)
+
+
+def _run_directories(root: str) -> Iterator[tuple[float, str]]:
+    """When each of this user's was last written, and its path."""
     with contextlib.suppress(OSError), os.scandir(root) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
                 with contextlib.suppress(OSError):
-                    if _last_written(entry.path) < oldest and entry.stat(follow_symlinks=False).st_uid == os.geteuid():
-                        _remove(entry.path)
+                    if entry.stat(follow_symlinks=False).st_uid == os.geteuid():
+                        yield _last_written(entry.path), entry.path
 
 
 def _last_written(run_dir: str) -> float:

@@ -185,7 +185,7 @@ class Supervisor:
     def _judge_ended(self, code: int) -> None:
         self._read_rest()
         words = processes.exit_reason(code)
-        hint = "its last output is in the log" if code > 0 else ""
+        hint = "the reference runs in that process, look there first; the last output is in the log"
         self._end(Ending.fault("judge_died", f"the judge process {words} before it gave a verdict", hint))
 
     def _read_rest(self) -> None:

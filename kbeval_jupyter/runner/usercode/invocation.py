@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Callable
 
 import torch
+from torch.nn import parameter
 
 
 def construct(definition: Any, arguments: Any, device: str, dtype: str | None) -> Any:
@@ -17,6 +18,11 @@ def construct(definition: Any, arguments: Any, device: str, dtype: str | None) -
             instance = instance.to(getattr(torch, dtype))
         instance.eval()
     return instance
+
+
+def is_lazy(entry: Any) -> bool:
+    """Whether a module has weights whose shapes its first call will decide (``torch.nn.LazyLinear`` and its like)."""
+    return isinstance(entry, torch.nn.Module) and any(map(parameter.is_lazy, (*entry.parameters(), *entry.buffers())))
 
 
 def bind(entry: Any, inputs: Any, style: str) -> Callable[[], Any]:

@@ -12,8 +12,10 @@ import os
 import random
 import sys
 from dataclasses import dataclass
+from typing import Any, Callable
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 SECRET_BYTES = 32
 
@@ -62,3 +64,33 @@ def seed_everything(seed: int) -> None:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(seed % (1 << 32))
+
+
+class RandomnessWatch(TorchFunctionMode):  # type: ignore[misc]  # torch is not type-checked here
+    """While it is entered: does code draw from torch's generators, the process's or one of its own?
+
+    Under equal seeds such numbers still differ between dtypes.
+    """
+
+    def __enter__(self) -> RandomnessWatch:
+        self._own_generator = False
+        self._before = _generator_states()
+        super().__enter__()
+        return self
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if kwargs.get("generator") is not None:
+            self._own_generator = True
+        return func(*args, **kwargs)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether anything was drawn so far."""
+        return self._own_generator or any(not torch.equal(*pair) for pair in zip(self._before, _generator_states()))
+
+
+def _generator_states() -> list[Any]:
+    return [torch.get_rng_state(), *([torch.cuda.get_rng_state()] if torch.cuda.is_initialized() else [])]

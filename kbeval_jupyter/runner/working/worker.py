@@ -51,6 +51,7 @@ def serve(sock: socket.socket) -> None:
         try:
             send(reply)
         except ProtocolBreachError as error:
-            send({"error": {"kind": "raise", "summary": f"the answer is too large: {error}", "traceback": ""}})
+            summary = f"OverflowError: the result is too large outside its tensors: {error}"
+            send({"error": {"kind": "raise", "summary": summary, "traceback": ""}})
         except (PeerGoneError, OSError):
             leave(EXIT_CHANNEL_LOST)

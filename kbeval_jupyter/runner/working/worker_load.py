@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from ..exchange.arena import Arena
 from ..exchange.channel import close_fds
@@ -55,7 +56,10 @@ def set_precision(precision: str) -> None:
 
 
 def construct_entry(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-    """Construct the class with the judge's arguments under the weight seed; answers names and shapes of its state."""
+    """Construct the class with the judge's arguments under the weight seed; answers names and shapes of its state.
+
+    A shape is None where the first call decides it.
+    """
     del fds
     arguments = build_inputs(fields["arguments"], state.inputs, "cpu")
     randomness.seed_everything(fields["seed"])
@@ -67,11 +71,8 @@ def construct_entry(state: WorkerState, fields: dict[str, Any], fds: list[int]) 
         state.entry = torch.compile(module)
     if not isinstance(module, torch.nn.Module):
         return {"state": None}
-    return {"state": [[name, list(value.shape)] for name, value in module.state_dict().items() if _is_tensor(value)]}
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
+    tensors = [(name, value) for name, value in module.state_dict().items() if isinstance(value, torch.Tensor)]
+    return {"state": [[name, None if is_lazy(value) else list(value.shape)] for name, value in tensors]}
 
 
 def load_weights(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str, Any]:
