@@ -147,6 +147,7 @@ def _load_reference(context: StageContext) -> None:
         set_precision(context.plan.precision)
     if crew.redirected("reference"):
         redirect.install()
+    os.chdir(problem.folder)  # as in the workers, see working/worker_load.py
     problem.load()
     for code, text in problem.notes:
         context.note(code, text)

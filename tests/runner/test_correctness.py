@@ -157,6 +157,22 @@ def test_a_case_may_have_any_name() -> None:
     assert torch.load(failed.artifacts_dir / saved.path, weights_only=True)["case"] == cases[0]["name"]
 
 
+def test_files_beside_the_source_by_relative_name(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "factor.txt").write_text("2")
+    forward = "return x * float(open('data/factor.txt').read())"
+    (tmp_path / "reference.py").write_text(problem(forward))
+    (tmp_path / "mine.py").write_text(
+        implementation(
+            f"with open('notes.txt', 'a') as notes: notes.write('x')\n{forward}",
+            construct="open(os.path.join(os.path.dirname(__file__), 'generated.cu'), 'w').close()",
+        )
+    )
+    result = evaluate(tmp_path / "mine.py", tmp_path / "reference.py", stages="all", budget=0.2, artifacts=tmp_path / "kept")
+    assert result.verdict == "passed", result.reason
+    assert {path.name for path in tmp_path.iterdir()} == {"data", "reference.py", "mine.py", "kept"}
+
+
 LAZY, EAGER = "self.f = nn.LazyLinear(16)", "self.f = nn.Linear(16, 16)"
 
 

@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Literal, Optional
 class SpawnRequest:
     """How to make one worker.
 
-    ``private_dir`` is its home, working and temporary folder; ``environment`` is added to a short list of inherited variables.
+    ``private_dir`` is its home, its temporary folder, and its working directory until code is loaded;
+    ``environment`` is added to a short list of inherited variables.
     ``left_out`` names isolation layers that must not be tried, each with its reason: the device did not start with them.
     """
 

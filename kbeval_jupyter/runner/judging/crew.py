@@ -73,12 +73,12 @@ class Crew:
         self._count += 1
         os.mkdir(private, 0o700)
         environment = self.environment(role)
-        writable = [self.builds[role].path] if role in self.builds else []
+        # Code may write beside itself: generated sources, a file of its own. What it changes there is no one else's.
+        writable = [self.folder(role), *([self.builds[role].path] if role in self.builds else [])]
         process = self._nursery.spawn(
             SpawnRequest(
                 role="reference" if role == "reference" else "implementation",
                 private_dir=private,
-                read_paths=[self.folder(role)],
                 write_paths=writable,
                 environment=environment,
                 cpus=cpus,

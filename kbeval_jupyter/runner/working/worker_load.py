@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,6 +41,7 @@ def load(state: WorkerState, fields: dict[str, Any], fds: list[int]) -> dict[str
     if fields["redirect_cuda"]:
         redirect.install()
         redirect.redirected(active=True).__enter__()  # for the rest of this process
+    os.chdir(state.folder)  # files that travelled are found by the relative names that they have beside the source
     state.module = loading.load_module(state.folder, fields["module"])
     state.definition = loading.take(state.module, fields["name"], fields["module"])
     state.compiled = fields["compiled"]
