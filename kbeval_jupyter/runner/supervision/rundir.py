@@ -4,7 +4,7 @@ events.jsonl     every event; stays
 artifacts/       what the evaluation leaves; stays
 reference/       the reference's files; working directory of the judge and of the reference's workers
 implementation/  the implementation's files; working directory of its workers, which may write there
-baseline/        a folder for each rival\'s files, likewise
+baseline/        a folder for each rival's files, likewise
 private/         a folder for each worker: HOME, TMPDIR, caches
 control          socket to follow and cancel, while the evaluation lives
 """
