@@ -118,6 +118,16 @@ def test_wrong_custom_inputs(inputs: str, word: str, tmp_path: Path) -> None:
     assert "get_inputs" in caught.value.message or "inputs" in caught.value.message
 
 
+@pytest.mark.parametrize("function", ["get_inputs", "get_init_inputs"])
+def test_custom_inputs_that_fail_are_not_the_references_fault(function: str, tmp_path: Path) -> None:
+    file = tmp_path / "inputs.py"
+    file.write_text(f"def {function}():\n    raise ValueError('no such size')\n")
+    with pytest.raises(RequestError) as caught:
+        evaluate(GOOD, REFERENCE, inputs=file)
+    assert caught.value.message == f"custom inputs: {function}() of inputs.py failed: ValueError: no such size"
+    assert "line 2" in caught.value.hint
+
+
 def test_custom_inputs_of_another_shape_are_used_and_mentioned(tmp_path: Path) -> None:
     file = tmp_path / "inputs.py"
     file.write_text("import torch\ndef get_inputs():\n    return [torch.randn(3, 5)]\n")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Iterator
 
 import torch
 
@@ -45,6 +46,16 @@ class CustomInputs:
         if not functions:
             raise RequestRefused(f"custom inputs: {path} defines no {' and no '.join(wanted)}")
         return cls(path, functions, spec.inputs_function)
+
+    @contextlib.contextmanager
+    def called(self, name: str, folder: str) -> Iterator[None]:
+        """Around a call of one of the functions; raises RequestRefused where it fails."""
+        try:
+            yield
+        except BaseException as error:  # the user's code may raise anything, SystemExit included
+            found = failures.describe(error, folder)
+            hint = found["traceback"].strip()
+            raise RequestRefused(f"custom inputs: {name}() of {self.path} failed: {found['summary']}", hint) from error
 
     def check(self, original: Any, custom: Any) -> str:
         """A sentence on what the custom inputs change, "" for nothing; raises RequestRefused where they may not."""

@@ -92,10 +92,20 @@ class ReferenceProblem:
             self._make_lazy_weights()
 
     def _function(self, name: str) -> Any:
-        if self._custom is not None and name in self._custom.functions:
+        if self._custom is not None and self._is_custom(name):
             return self._custom.functions[name]
         with self._guard(f"the reference {self.spec.reference.module} is incomplete"):
             return loading.take(self.module, name, self.spec.reference.module)
+
+    def _is_custom(self, name: str) -> bool:
+        return self._custom is not None and name in self._custom.functions
+
+    def _calling(self, name: str, params: dict[str, Any] | None = None) -> Any:
+        """Around a call of an input function: where a custom one fails, it is not the reference that is invalid."""
+        if self._custom is not None and self._is_custom(name):
+            return self._custom.called(name, self.folder)
+        arguments = ", ".join(f"{key}={value!r}" for key, value in (params or {}).items())
+        return self._guard(f"{name}({arguments}) of the reference failed")
 
     def _allows_tf32(self) -> bool:
         if self.plan.precision is not None:
@@ -133,11 +143,11 @@ class ReferenceProblem:
     def init_arguments(self) -> Any:
         """The constructor's arguments: list, tuple or dict; None where the problem has no function for them."""
         name = self.spec.init_inputs_function
-        if name is None or not hasattr(self.module, name):
-            return self._custom.functions[name]() if self._custom and name in self._custom.functions else None
+        if name is None or not (self._is_custom(name) or hasattr(self.module, name)):
+            return None
         function = self._function(name)
         seed_everything(self.plan.seed)
-        with self._guard(f"{name}() of the reference failed"), self._redirected():
+        with self._calling(name), self._redirected():
             return function()
 
     def construct(self) -> Any:
@@ -173,8 +183,7 @@ class ReferenceProblem:
         if ("seed" in params and not keep_seed) or ("seed" not in params and "seed" in _parameters(self._inputs_function)):
             params = {**params, "seed": seed}  # a seed of the case's own would make the inputs public
         seed_everything(seed)
-        arguments = ", ".join(f"{key}={value!r}" for key, value in params.items())
-        with self._guard(f"{name}({arguments}) of the reference failed"), self._redirected():
+        with self._calling(name, params), self._redirected():
             return self._inputs_function(**params)
 
     def run(self, inputs: Any, seed: int) -> Any:

@@ -35,7 +35,7 @@ class RequestTimedOut(WorkerDied):
 
 
 class WorkerFailed(Exception):  # noqa: N818 - likewise
-    """The user's code raised in the worker, which lives on. ``kind``: "syntax", "missing", "build" or "raise"."""
+    """The user's code raised in the worker, which lives on. ``kind``: see ``usercode.failures.describe``."""
 
     def __init__(self, kind: str, summary: str, traceback: str, op: str) -> None:
         super().__init__(summary)

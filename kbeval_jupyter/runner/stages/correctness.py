@@ -101,13 +101,14 @@ class CorrectnessStage:
                 events.append(self._judged(worker, trial, answer, said, tally))
         except WorkerDied as end:
             context.emit(*events)
-            self._crashed(batch[max(len(events), end.position)], f"the implementation's process {end.reason}", tally)
+            self._failed(batch[max(len(events), end.position)], f"the implementation's process {end.reason}", tally)
             return False
         if failure is not None:
             context.emit(*events)
             events = []
             raised = batch[len(answers)]
-            self._crashed(raised, f"the implementation raised {failure.summary}", tally, failure)
+            reason = failure.summary if failure.kind == "wrong" else f"the implementation raised {failure.summary}"
+            self._failed(raised, reason, tally, failure)
             self.pending.put_back(batch[len(answers) + 1 :])
             self.pending.drop(raised.case)
         done = total - len(self.pending)
@@ -132,11 +133,11 @@ class CorrectnessStage:
         several = len(self.context.problem.cases) > 1
         return f"case {trial.case.name}, trial {trial.number}: {reason}" if several else f"trial {trial.number}: {reason}"
 
-    def _crashed(self, trial: Trial, reason: str, tally: _Tally, failure: WorkerFailed | None = None) -> None:
+    def _failed(self, trial: Trial, reason: str, tally: _Tally, failure: WorkerFailed | None = None) -> None:
         if failure is not None and failure.traceback:
             self.context.emit(wire.Log("implementation", failure.traceback))
-        build = failure is not None and failure.kind == "build"
-        tally.fail("compile_failed" if build else "crashed", self._placed(trial, reason))
+        verdicts: dict[str, Verdict] = {"build": "compile_failed", "wrong": "incorrect"}
+        tally.fail(verdicts.get(failure.kind if failure else "", "crashed"), self._placed(trial, reason))
         self.context.emit(_report(trial, Comparison(reason=reason), []))
         if self.context.plan.replay is not None:
             self._save(trial, None)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CHECKED_CASES = 100  # of more, only those whose trials fail
 KEPT_ELEMENTS = 1 << 24  # a larger expected output is not kept for comparison with the next trial's
 FINGERPRINT_ELEMENTS = 4096
+CONSTANT_INPUTS = "the inputs are the same in every trial: the input function sets its own seed, or nothing in it is random"
 
 
 class ProblemCheck:
@@ -63,7 +64,7 @@ class ProblemCheck:
     def _varies(self, trial: Trial, fingerprint: list[float], expected: Any) -> list[tuple[str, str]]:
         inputs = _fingerprint(trial.fresh_inputs(self.context.crew.shared, "cpu"))
         if inputs and inputs == fingerprint:
-            return [("constant_inputs", "the inputs are the same in every trial: the input function sets its own seed")]
+            return [("constant_inputs", CONSTANT_INPUTS)]
         if expected is None or self.context.problem.checker is not None or not inputs:
             return []
         if difference(expected, trial.expected, self.context.rules) is None:

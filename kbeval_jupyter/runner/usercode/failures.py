@@ -28,6 +28,10 @@ class UserCodeError(Exception):
     """The user's code cannot be used: a syntax error, a missing name. The message is the whole explanation."""
 
 
+class WrongResultError(Exception):
+    """The code ran, and its result is wrong in a way that shows before it is compared. The message is the whole explanation."""
+
+
 def syntax_error_line(error: SyntaxError, folder: str) -> str:
     """``implementation.py, line 3: invalid syntax: <text of the line>``."""
     name = relative_name(error.filename or "source", folder)
@@ -102,10 +106,12 @@ def summary(error: BaseException) -> str:
 
 
 def describe(error: BaseException, folder: str) -> dict[str, Any]:
-    """``{"kind", "summary", "traceback"}``; kind is "syntax", "missing", "build" or "raise"."""
+    """``{"kind", "summary", "traceback"}``; kind is "syntax", "missing", "wrong", "build" or "raise"."""
     if isinstance(error, SyntaxError):
         return {"kind": "syntax", "summary": syntax_error_line(error, folder), "traceback": ""}
     if isinstance(error, UserCodeError):
         return {"kind": "missing", "summary": str(error), "traceback": ""}
+    if isinstance(error, WrongResultError):
+        return {"kind": "wrong", "summary": str(error), "traceback": ""}
     kind = "build" if is_build_failure(error) else "raise"
     return {"kind": kind, "summary": summary(error), "traceback": user_traceback(error, folder)}

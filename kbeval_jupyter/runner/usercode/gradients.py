@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..exchange.encoding import distinct_tensors
+from .failures import WrongResultError
 from .invocation import invoke
 
 
@@ -36,7 +37,7 @@ def forward_backward(entry: Any, inputs: Any, style: str, cotangents: list[Any] 
     if isinstance(cotangents, int):
         cotangents = make_cotangents(roots, cotangents)
     if len(cotangents) != len(roots):
-        raise RuntimeError(f"{len(roots)} output tensors can be differentiated; the reference has {len(cotangents)}")
+        raise WrongResultError(f"{len(roots)} output tensors can be differentiated; the reference has {len(cotangents)}")
     wanted = [*leaves, *parameters.values()]
     gradients = torch.autograd.grad(roots, wanted, cotangents, allow_unused=True) if roots and wanted else [None] * len(wanted)
     filled = [torch.zeros_like(t) if g is None else g for t, g in zip(wanted, gradients)]
