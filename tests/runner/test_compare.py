@@ -270,7 +270,8 @@ X = torch.ones(2)
         ([X, 3], [X, 3.0], False),
         ([X, 3], [X, True], False),
         ([X, NAN], [X, NAN], True),
-        ([X, 0.5], [X, 0.5000001], False),
+        ([X, 0.5], [X, 0.5000001], True),
+        ([X, 0.5], [X, 0.501], False),
         ([X, None], [X, X], False),
         (X, None, False),
         (X, X.numpy(), False),
@@ -288,6 +289,17 @@ def test_paths_and_places() -> None:
     result = compared([{"y": (torch.ones(2), torch.ones(3))}], [{"y": (torch.ones(2), torch.zeros(3))}])
     assert [report.path for report in result.reports] == ["[0]['y'][0]", "[0]['y'][1]"]
     assert result.reason.startswith("output[0]['y'][1]: 3 of 3 elements are wrong (100 %)")
+
+
+@pytest.mark.parametrize("value", [-307.00717, 1e-20, 1e300, 3 - 4j])
+def test_plain_floats_have_the_tolerance_of_float32(value: Any) -> None:
+    assert compared([value], [value * (1 + 1e-6)]).passed
+    assert not compared([value], [value * 1.001], atol=0).passed
+    assert not compared([value], [-value]).passed
+    assert not compared([value], [value * float("inf")]).passed
+    assert not compared([value], [value * (1 + 1e-6)], rtol=0, atol=0).passed
+    assert compared([value], [value * 1.001], rtol=0.01, atol=0).passed
+    assert not compared([value * float("inf")], [value]).passed
 
 
 @pytest.mark.parametrize("value", [np.float64(0.5), Color.RED, np.float64("nan"), True])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from ..exchange.arena import Arena, dtype_name
 from ..exchange.encoding import own_constant
@@ -50,6 +54,19 @@ class Rules:
         """The bounds for one expected tensor; None: equality."""
         return tolerance_for(dtype_name(expected.dtype), components(expected), self.user.rtol, self.user.atol, self.tf32)
 
+    def same_constant(self, expected: Any, actual: Any) -> bool:
+        """Whether a leaf that is no tensor is right: of equal type and value; floats, mostly float32's ``item()``, as float32."""
+        expected, actual = own_constant(expected), own_constant(actual)
+        if type(expected) is not type(actual):
+            return False
+        if expected == actual or (expected != expected and actual != actual):
+            return True
+        if not isinstance(expected, (float, complex)) or not (cmath.isfinite(expected) and cmath.isfinite(actual)):
+            return False
+        size, error = (math.hypot(value.real, value.imag) for value in (expected, actual - expected))
+        bounds = tolerance_for("float32", torch.tensor([size], dtype=torch.float64), self.user.rtol, self.user.atol, self.tf32)
+        return bounds is not None and error <= bounds.atol + bounds.rtol * size
+
 
 def compare_outputs(
     expected: Any,
@@ -80,7 +97,7 @@ def compare_outputs(
     for leaf, node in pairs:
         if isinstance(node, TensorNode):
             _compare_tensor(result, leaf, node, arena, rules, oracle)
-        elif isinstance(node, ConstNode) and not _same_constant(leaf.value, node.value):
+        elif isinstance(node, ConstNode) and not rules.same_constant(leaf.value, node.value):
             _fail(result, f"{place_of(leaf.path)} is {node.value!r}, expected {leaf.value!r}")
     if result.reason and inputs is not None:
         ties.forgive(result, tensors, arena, inputs)
@@ -93,13 +110,6 @@ def _has_content(leaf: Node) -> bool:
 
 def _fail(result: Comparison, reason: str) -> None:
     result.reason = result.reason or reason
-
-
-def _same_constant(expected: Any, actual: Any) -> bool:
-    expected = own_constant(expected)
-    if type(expected) is not type(actual):
-        return False
-    return bool(expected == actual) or (expected != expected and actual != actual)
 
 
 def _compare_tensor(result: Comparison, leaf: Leaf, node: TensorNode, arena: Arena, rules: Rules, oracle: Oracle | None) -> None:

@@ -24,17 +24,13 @@ def difference(first: Any, second: Any, rules: Rules) -> str | None:
     for leaf in left:
         other = right[leaf.path]
         if kind_of(leaf.value) not in ("tensor", "numpy"):
-            if not _same_leaf(leaf.value, other.value):
+            if not rules.same_constant(leaf.value, other.value):
                 return f"{place_of(leaf.path)} is {leaf.value!r}, then {other.value!r}"
         elif leaf.tensor.shape != other.tensor.shape or leaf.tensor.dtype != other.tensor.dtype:
             return f"{place_of(leaf.path)} has another shape or dtype"
         elif not _close(leaf.tensor, other.tensor, rules):
             return f"{place_of(leaf.path)} has other values"
     return None
-
-
-def _same_leaf(left: Any, right: Any) -> bool:
-    return type(left) is type(right) and (bool(left == right) or (left != left and right != right))
 
 
 def _close(left: Any, right: Any, rules: Rules) -> bool:
