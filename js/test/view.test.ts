@@ -92,8 +92,14 @@ describe('the heatmap', () => {
     const output = result.correctness?.cases.find((trial) => trial.status === 'failed')?.outputs[0];
     if (!output) throw new Error('the golden result has a wrong output');
     Object.assign(output, { pattern: 'The last column is wrong.', pattern_kind: 'tail', heatmap });
-    const wrong = renderFrozen(result).querySelector('.kb-output[data-tone=bad]');
-    expect(text(wrong?.querySelector('.kb-pattern'))).toBe('The last column is wrong.');
+    output.histogram = Object.fromEntries([['0', 5], ...Array.from({ length: 12 }, (_, i) => [`1e-${12 - i}`, i + 1])]);
+    const page = renderFrozen(result);
+    const wrong = page.querySelector('.kb-output[data-tone=bad]');
+    expect(text(page.querySelector('.kb-header .kb-pattern'))).toBe('The last column is wrong.');
+    expect(page.querySelectorAll('.kb-pattern').length, 'said once').toBe(1);
+    const bins = [...(wrong?.querySelectorAll('.kb-histogram th') ?? [])].map((bin) => text(bin));
+    expect(bins.slice(0, 3), 'the small decades are one').toEqual(['0', '< 1e-8', '≥ 1e-8']);
+    expect(text(wrong?.querySelectorAll('.kb-histogram tr')[1])).toContain('10');
     const canvas = wrong?.querySelector('canvas');
     expect([canvas?.width, canvas?.height, canvas?.getAttribute('aria-label')]).toEqual([2, 2, 'The last column is wrong.']);
     output.mismatched += 1;

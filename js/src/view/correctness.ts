@@ -9,6 +9,15 @@ interface CaseGroup {
   failed: CaseReport[];
 }
 
+/** Smaller errors than this many decades below the largest are counted together. */
+const DECADES_SHOWN = 8;
+
+/** What the first wrong output's errors have in common, "" where nothing is known. */
+export function leadingPattern(result: EvaluationResult): string {
+  const failed = result.correctness?.cases.filter((trial) => trial.status === 'failed') ?? [];
+  return failed.flatMap((trial) => trial.outputs).find((output) => output.pattern)?.pattern ?? '';
+}
+
 /** Which cases are right, and for each that is not: where, how far off, and what the values look like. */
 export function renderCorrectness(result: EvaluationResult): Child {
   const report = result.correctness;
@@ -20,7 +29,7 @@ export function renderCorrectness(result: EvaluationResult): Child {
     'section',
     { class: 'kb-section', 'data-key': 'correctness', 'aria-label': 'Correctness' },
     h('div', { class: 'kb-section-head' }, h('h3', {}, 'Correctness'), h('span', { class: 'kb-muted' }, summary(report))),
-    failing.map((group, i) => renderFailing(group, i === 0, result.reason)),
+    failing.map((group, i) => renderFailing(group, i === 0, result.reason, leadingPattern(result))),
     passing.length > 0 && renderPassing(passing),
   );
 }
@@ -38,12 +47,12 @@ function groupByCase(cases: CaseReport[]): CaseGroup[] {
 
 function summary(report: NonNullable<EvaluationResult['correctness']>): string {
   const weights = { state_dict: 'weights copied from the reference', seed: 'weights by seed' };
-  const parts = [`${formatCount(report.cases_passed)} of ${plural(report.cases_total, 'case')} right`];
+  const parts = [`${formatCount(report.cases_passed)} of ${plural(report.cases_total, 'trial')} right`];
   if (report.weights) parts.push(weights[report.weights]);
   return parts.join(' · ');
 }
 
-function renderFailing(group: CaseGroup, open: boolean, headline: string): HTMLElement {
+function renderFailing(group: CaseGroup, open: boolean, headline: string, known: string): HTMLElement {
   const [first, ...others] = group.failed;
   if (!first) throw new Error('a failing group has a failed trial');
   const trials = group.trials.length > 1 ? `wrong in ${group.failed.length} of ${plural(group.trials.length, 'trial')}` : '';
@@ -58,20 +67,21 @@ function renderFailing(group: CaseGroup, open: boolean, headline: string): HTMLE
       h('span', { class: 'kb-params' }, formatParams(first.params)),
       h('span', { class: 'kb-muted' }, trials),
     ),
-    renderTrial(first, headline),
+    renderTrial(first, headline, known),
     others.map((trial) =>
       h('details', { class: 'kb-trial', 'data-key': trial.trial }, h('summary', {}, `Trial ${trial.trial}`), renderTrial(trial)),
     ),
   );
 }
 
-function renderTrial(trial: CaseReport, headline = ''): HTMLElement {
+/** One trial; what the header has said already (`headline`, `known`) is not said again. */
+function renderTrial(trial: CaseReport, headline = '', known = ''): HTMLElement {
   return h(
     'div',
     { class: 'kb-trial-body' },
-    trial.reason && trial.reason !== headline && h('p', { class: 'kb-trial-reason' }, trial.reason),
+    trial.reason && !headline.endsWith(trial.reason) && h('p', { class: 'kb-trial-reason' }, trial.reason),
     renderWarnings(trial.warnings),
-    trial.outputs.map(renderOutput),
+    trial.outputs.map((output) => renderOutput(output, known)),
   );
 }
 
@@ -83,7 +93,7 @@ const renderWarnings = (warnings: string[]): Child =>
     warnings.map((text) => h('li', {}, text)),
   );
 
-function renderOutput(output: OutputReport): HTMLElement {
+function renderOutput(output: OutputReport, known: string): HTMLElement {
   const wrong = output.mismatched > 0;
   return h(
     'div',
@@ -96,7 +106,7 @@ function renderOutput(output: OutputReport): HTMLElement {
       h('span', { class: 'kb-share' }, wrong ? shareText(output) : 'right'),
       h('span', { class: 'kb-bar', 'aria-hidden': 'true' }, h('span', { style: `width:${wrongWidth(output)}%` })),
     ),
-    output.pattern && h('p', { class: 'kb-pattern' }, output.pattern),
+    output.pattern && output.pattern !== known && h('p', { class: 'kb-pattern' }, output.pattern),
     renderFigures(output),
     h('div', { class: 'kb-evidence' }, renderHeatmap(output), renderSamples(output.samples), renderHistogram(output.histogram)),
   );
@@ -168,8 +178,24 @@ function renderSamples(samples: ElementSample[]): Child {
   );
 }
 
-function renderHistogram(histogram: Record<string, number>): Child {
+/** The largest decades as they are, all below them in one, zero apart. */
+function foldDecades(histogram: Record<string, number>): [string, number][] {
   const bins = Object.entries(histogram);
+  const decades = bins.filter(([name]) => name.startsWith('1e'));
+  const folded = decades.slice(0, -DECADES_SHOWN);
+  if (folded.length < 2) return bins;
+  const kept = decades.slice(-DECADES_SHOWN);
+  const below: [string, number] = [`< ${kept[0]?.[0]}`, folded.reduce((sum, [, count]) => sum + count, 0)];
+  return [
+    ...bins.filter(([name]) => name === '0'),
+    below,
+    ...kept,
+    ...bins.filter(([name]) => name !== '0' && !name.startsWith('1e')),
+  ];
+}
+
+function renderHistogram(histogram: Record<string, number>): Child {
+  const bins = foldDecades(histogram);
   const largest = Math.max(0, ...bins.map(([, count]) => count));
   if (largest === 0) return null;
   return h(

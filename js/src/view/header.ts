@@ -1,4 +1,5 @@
 import type { DeviceInfo, EvaluationResult, Snapshot } from '../contract';
+import { leadingPattern } from './correctness';
 import { h } from './dom';
 import { formatElapsed, formatInterval, formatMemory, formatRatio, plural } from './units';
 import { CLAIMS, MARKS, runningStage, STAGES, VERDICTS } from './verdict';
@@ -15,6 +16,7 @@ export function renderHeader(snapshot: Snapshot, canCancel: boolean): HTMLElemen
       'div',
       { class: 'kb-finding' },
       h('h2', {}, title),
+      !running && result.verdict === 'incorrect' && h('p', { class: 'kb-pattern' }, leadingPattern(result)),
       h('p', { class: 'kb-reason' }, running ? (runningStage(snapshot)?.message ?? '') : explanation(result)),
     ),
     running
