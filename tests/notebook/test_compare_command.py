@@ -42,7 +42,7 @@ def test_vs_a_label_then_compare(evaluated: Shell) -> None:
         ("%kernelbench compare v1", "at least two implementations"),
         ("%kernelbench compare v1 v9", rf"unknown implementation 'v9'.*valid: {TORCH_COMPILE}, v1, or a file"),
         ("%kernelbench compare v1 v1", "two sides of the comparison are called 'v1'"),
-        ("%kernelbench compare v1 other.py --budget 0", "--budget must be a finite number above 0"),
+        ("%kernelbench compare v1 other.py --budget 0", "--budget must be a number of seconds above 0"),
     ],
 )
 def test_what_cannot_be_compared(evaluated: Shell, line: str, message: str, tmp_path: Path) -> None:
