@@ -33,6 +33,6 @@ def test_the_checks_hold_for_the_cpu() -> None:
 
 
 def test_make_runs_them_with_the_interpreter_that_is_named() -> None:
-    words = ["make", "--dry-run", "gpu-check", "PYTHON=/some/python"]
+    words = ["make", "--no-print-directory", "--dry-run", "gpu-check", "PYTHON=/some/python"]
     planned = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert planned.split() == ["/some/python", "\\", *COMMAND[1:]]
