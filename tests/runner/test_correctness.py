@@ -338,6 +338,10 @@ def test_half_precision_shortcut_and_the_option_that_allows_it() -> None:
     refused = judged(reference, half)
     assert refused.verdict == "incorrect"
     assert "--precision tf32" in refused.reason
+    mostly_zero = judged(
+        reference.replace("x @ x", "(x @ x - 8).relu()"), "return ((x.half() @ x.half()).float() - 8).relu()", atol=1e-9
+    )
+    assert "rounding" in mostly_zero.reason
     assert judged(reference, "return x.double().mm(x.double()).float()").verdict == "passed"
     allowed = judged(reference, half, precision="tf32", rtol=1e-2, atol=1e-1)
     assert allowed.verdict == "passed"

@@ -45,7 +45,7 @@ class Analysis:
     histogram: dict[str, int] = field(default_factory=dict)
     samples: list[int] = field(default_factory=list)  # flat indices, the first mismatch and the worst ones
     error_share: float | None = None  # root mean square error / root mean square of the expected values
-    differing_share: float = 0.0  # of the components: not exactly equal
+    differing_share: float = 0.0  # not exactly equal, of the components that should not be zero: half of a relu's are, exactly
     heatmap: Heatmap | None = None
     evidence: Evidence | None = None
 
@@ -260,7 +260,8 @@ class _Pass:
             result.error_share = math.sqrt(self.error_squares / self.expected_squares)
         counts = decades(self.bins)
         result.histogram = histogram(counts)
-        result.differing_share = 1.0 - int(counts[0]) / (result.total * self.parts)
+        differing = result.total * self.parts - int(counts[0])
+        result.differing_share = min(differing / self.nonzero, 1.0) if self.nonzero else 0.0
         result.heatmap = self.cells.heatmap()
         if result.mismatched:
             self._first_component()
