@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from .lab import JupyterLab, KernelSpec
 from .notebook_page import NotebookPage, write_notebook
@@ -21,14 +21,27 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
+LEFT_OUT = pytest.StashKey[int]()
+HOW_TO_GET_ONE = "apt-get install chromium, or name one in KBEVAL_CHROMIUM; CI runs them"
+
 OpenNotebook = Callable[..., NotebookPage]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything below this folder drives the browser."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("browser")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Everything below this folder drives the browser; a user's machine without one runs the rest, and says so."""
+    ours = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in ours:
+        item.add_marker("browser")
+    if ours and not os.environ.get("CI") and not has_browser():
+        config.hook.pytest_deselected(items=ours)
+        items[:] = [item for item in items if item not in ours]
+        config.stash[LEFT_OUT] = len(ours)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The one line about what was left out."""
+    if LEFT_OUT in config.stash:
+        terminalreporter.write_line(f"no Chromium here: {config.stash[LEFT_OUT]} browser tests are left out; {HOW_TO_GET_ONE}")
 
 
 def other_kernels() -> list[KernelSpec]:
@@ -50,14 +63,19 @@ def find_browser() -> str | None:
     return os.environ.get("KBEVAL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
+def has_browser() -> bool:
+    """Whether there is a Chromium of the machine's or of Playwright's own."""
+    if find_browser():
+        return True
+    with sync_playwright() as playwright:
+        return Path(playwright.chromium.executable_path).exists()
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
     with sync_playwright() as playwright:
-        try:
-            chromium = playwright.chromium.launch(executable_path=find_browser(), args=CHROMIUM_FLAGS)
-        except Error as error:
-            pytest.skip(f"no Chromium can be started: {error.message.splitlines()[0]}")  # in CI that fails the session
+        chromium = playwright.chromium.launch(executable_path=find_browser(), args=CHROMIUM_FLAGS)
         yield chromium
         chromium.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import TYPE_CHECKING
 
 import pytest
@@ -173,7 +172,6 @@ def test_the_defense_finds_nothing_against_an_honest_copy(pipeline: Pipeline) ->
     assert outcome.verdict == "passed", outcome.reason
 
 
-@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
 def test_a_triton_kernel_is_compiled(pipeline: Pipeline, device: Device) -> None:
     outcome = pipeline.evaluate(TRITON, COPY)
     assert outcome.verdict == "passed", f"{outcome.reason}\n{outcome.log}"

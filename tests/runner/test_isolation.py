@@ -312,7 +312,6 @@ except subprocess.TimeoutExpired:
 
 
 def test_triton_interpreter_in_a_hardened_worker(spawn: Spawn) -> None:
-    pytest.importorskip("triton")
     code = '''
 import os, sys
 open("doubling.py", "w").write("""

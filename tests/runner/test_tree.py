@@ -295,9 +295,8 @@ def test_two_calls_see_the_same_bytes() -> None:
 
 
 def test_numpy_arrays() -> None:
-    numpy = pytest.importorskip("numpy")
-    (back,) = arrived([numpy.arange(6, dtype=numpy.float32).reshape(2, 3)])
-    assert type(back) is numpy.ndarray
+    (back,) = arrived([np.arange(6, dtype=np.float32).reshape(2, 3)])
+    assert type(back) is np.ndarray
     assert back.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
